@@ -131,6 +131,9 @@ def language_of(*texts: str) -> str:
     """`es` or `en`, by the first text that tells; English if none does."""
     for text in texts:
         words = re.findall(r"\w+", fold_accents(text))
+        if words == ["yo"]:
+            # A greeting: nobody writes only `I` in Spanish.
+            continue
         spanish = sum(word in _SPANISH or word in _SPANISH_MARKS for word in words)
         spanish += 2 * bool(_SPANISH_SIGN.search(text))
         english = sum(word in _ENGLISH for word in words)

@@ -18,6 +18,7 @@ from spade_llm.understanding.replacement import (
     are_two_of_a_kind,
     have_different_owners,
     is_beside,
+    is_own_home,
     replaces,
     role_in_state,
 )
@@ -52,6 +53,8 @@ _I = re.IGNORECASE
 
 MAX_QUESTION_CHARS = 500
 """Maximum length of a question in characters; of a longer text its end is read."""
+MIN_NUMBER_DIGITS = 5
+"""Minimum number of digits of what is surely a number of something, not a price or a date."""
 MAX_ANSWERS = 3
 """Maximum number of statements in an answer; several only for questions about several things."""
 MAX_ABOUT = 8
@@ -128,6 +131,11 @@ _WHO_IS = LazyPattern(
 )
 _WITH_WHOM = LazyPattern(
     r"^[¿\s]*(?:(?:and |y )?con qui[eé]n|(?:and )?(?:with whom|who\b.*\bwith))\b", _I
+)
+_NUMBER_OF = LazyPattern(
+    r"\b(?:my|our|his|her|the|[\w-]+['’]s) (?:[\w-]+ ){0,2}number\b(?! of (?!the\b))"
+    r"|\bn[uú]mero de\b",
+    _I,
 )
 _WITH = LazyPattern(r"\b(?:with|con)\b", _I)
 _TOGETHER = LazyPattern(
@@ -217,7 +225,8 @@ _FUTURE = LazyPattern(
     _I,
 )
 _ALL = LazyPattern(
-    r"\b(?:all|every|list|things|names|pets|allergies|hobbies|languages|children|kids|siblings"
+    r"\b(?:all|every|list|things|names|pets|tablets|pills|medicines|meds|medication|clients|customers"
+    r"|pastillas|medicinas|clientes|allergies|hobbies|languages|children|kids|siblings"
     r"|plans|what (?:do|can['’]?t) i (?:like|hate|eat)|what (?:am|is|are) .* allergic"
     r"|a qu[eé] .* al[eé]rgic[oa]|qu[eé] (?:me gusta|odio)|todos|todas"
     r"|idiomas|mascotas|alergias|hijos|hermanos|planes|nombres)\b",
@@ -254,6 +263,9 @@ class Question:
     wants_before: bool
     replaced_by: frozenset[str]
     """Words of the name before which it asks: `who were we with before Zen?`"""
+    implied: frozenset[str] = frozenset()
+    """Concepts of what the being is that it calls by name: a statement with the name need not say
+    it again."""
 
     @staticmethod
     def read(text: str) -> Question:
@@ -277,6 +289,7 @@ class Question:
             names=_names(text),
             expected=frozenset(expected),
             wants_before=asks_about_past(text),
+            implied=concepts_of(found[0]) if (found := _IS_NAMED.search(text)) else frozenset(),
             replaced_by=frozenset(split_words(later["name"])) if later else frozenset(),
         )
 
@@ -397,7 +410,7 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     one, other = features(new.text), features(old)
     if new.is_closed or one.is_reported or one.is_plan or is_beside(new.text, old):
         return False
-    if not _has_what_is_asked(asked, new):
+    if not _has_what_is_asked(asked, new) or _is_aside(asked, new.text, one.concepts):
         return False
     if are_two_of_a_kind(new.text, old) or one.beings - other.beings - COUPLE:
         return False
@@ -421,6 +434,15 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     return any(_has_other(one, other, kind) for kind in kinds) or (
         bool(_WHERE.search(asked.text) and _PLACE.search(new.text) and _PLACE.search(old))
     )
+
+
+def _is_aside(asked: Question, text: str, concepts: frozenset[str]) -> bool:
+    """Check whether a statement tells a number or code, or only has the word for a home: `the wifi
+    password at home is …` does not tell where somebody lives."""
+    if concepts & (_SECRETS | {"number"}) - asked.concepts:
+        return True
+    is_of_home = asked.concepts & concepts - general() == {"home"}
+    return is_of_home and is_about_speaker(asked.text) and not is_own_home(text)
 
 
 def _exchanges_name(one: Features, other: Features, old: str) -> bool:
@@ -500,6 +522,9 @@ def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | 
     # Only the first: similarity of meaning alone is weak evidence, and weaker for the next.
     nearest = candidates[0]
     is_possible = _may_answer(asked, nearest) and not _is_unrelated(asked, nearest)
+    if not _FOR_VALUE.search(question):
+        # Whether something is so, only what has a word of it can tell.
+        is_possible = is_possible and score(asked, nearest) > 0.0
     return nearest if is_possible else None
 
 
@@ -579,7 +604,9 @@ def score(asked: Question, candidate: Candidate) -> float:
     points += WHOLE_SCORE if shared == asked.concepts else 0.0
     words = stems_of(asked.text) & stems_of(candidate.text)
     points += WORD_SCORE * min(len(words), MAX_WORDS)
-    points += SUBJECT_SCORE if _is_subject(asked, candidate.text) else 0.0
+    subject = leading_noun(candidate.text)
+    is_named = subject is not None and value_key(subject.text) & asked.names
+    points += SUBJECT_SCORE if is_named or _is_subject(asked, candidate.text) else 0.0
     if (note := NOTE.search(candidate.text)) and shared and shared <= concepts_of(note[0]):
         # It is about that, but what names it without a pronoun says more of it.
         points -= NOTE_PENALTY
@@ -591,6 +618,9 @@ def score(asked: Question, candidate: Candidate) -> float:
     if shared and shared <= _ATTRIBUTES and not asked.concepts <= _ATTRIBUTES | general():
         points -= SMALL_PENALTY
     points -= _of_other_thing(asked, candidate, said)
+    if shared and not features(asked.text).beings and is_about_speaker(asked.text):
+        # "My son, who lives in Rome" does not tell where the speaker lives.
+        points -= 0.0 if shared & concepts_of(_RELATIVE.sub("", candidate.text)) else PENALTY
     points += ENDED_SCORE if is_ended else -_other_being(asked, candidate, said)
     points += _type_points(asked, candidate, said) + _time_points(asked, candidate, said)
     if said.is_negated and not said.is_ended and _WH.search(asked.text):
@@ -607,6 +637,11 @@ def _shared(asked: Question, candidate: Candidate, said: Features) -> frozenset[
     shared = asked.concepts & said.concepts
     if _OWN_NAME.match(candidate.text) and "profession" not in said.concepts:
         shared -= {"work", "role"}
+    if asked.names & set(split_words(candidate.text)):
+        shared |= asked.implied
+    if "partner" in said.concepts and not said.beings:
+        # "I'm seeing someone called Sol" tells the girlfriend's name.
+        shared |= asked.concepts & COUPLE
     if "name" in asked.concepts and _tells_name(candidate.text, asked):
         shared |= {"name"}
     return shared
@@ -625,7 +660,8 @@ def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
     """Check whether a statement has more in common with the question than a name or a habit: `who
     is Ben's doctor?`, `Ben's teacher is Ann`; `what do I do on Mondays?`, `I do judo`."""
     return not (
-        _shares_name_only(asked, candidate)
+        (_shares_name_only(asked, candidate) and not ends(candidate.text, asked.concepts))
+        or (_NUMBER_OF.search(asked.text) and not _tells_number(asked, candidate.text))
         or (_ASKS_OWN_NAME.search(asked.text) and not _TELLS_OWN_NAME.match(candidate.text))
         or (_FOR_VALUE.search(asked.text) and _lacks_weekday(asked, candidate))
         or (
@@ -634,6 +670,15 @@ def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
             and _lacks_companion(candidate)
         )
     )
+
+
+def _tells_number(asked: Question, text: str) -> bool:
+    """Check whether a statement has the number that is asked for: a long one, or one of what has it
+    (`room 12`)."""
+    if any(map(str.isdigit, text)) and len(re.sub(r"\D", "", text)) >= MIN_NUMBER_DIGITS:
+        return True
+    named = asked.concepts - {"number"} - concepts_of(" ".join(asked.names)) - asked.implied
+    return bool(named & concepts_of(text)) and (any(map(str.isdigit, text)) or has_count(text))
 
 
 def _lacks_companion(candidate: Candidate) -> bool:
@@ -695,6 +740,9 @@ def _name_points(
     named = asked.names & set(split_words(candidate.text))
     if not named:
         is_of_another = _is_about_another(candidate.text, asked.text)
+        if shared & _STATES and not _FOR_VALUE.search(asked.text) and is_about_speaker(asked.text):
+            # "Do I live in York?", "I live in Leeds"
+            return 0.0 if not is_of_another else -PENALTY
         if is_of_another or _INTRODUCTION.search(candidate.text):
             # "My cat Shadow is 11" says nothing about Whiskers, and neither does "Shadow is 11".
             return -PENALTY
@@ -744,6 +792,8 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     if is_own and is_asked and _has_other_owner(candidate.text, asked):
         penalty += PENALTY
     is_subject_asked = not said.subject or bool(said.subject & asked.concepts) or has_name
+    # "The doctor raised my dose" is about the speaker.
+    is_subject_asked = is_subject_asked or bool(_DONE_TO_OWN.match(candidate.text))
     is_about_another = _is_about_another(candidate.text, asked.text)
     if is_own and not (is_asked or is_wanted) and (is_about_another or not is_subject_asked):
         penalty += PENALTY
@@ -845,6 +895,10 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
     return points
 
 
+_IS_NAMED = LazyPattern(r" \(my [\w-]+\)$")
+"""Role of a being of a question, behind it (`_with_being`)."""
+_RELATIVE = LazyPattern(r",? (?:who|which) [^,;]*|, (?:que|quien) [^,;]*", _I)
+"""A relative clause, which tells of the noun before it."""
 _ATTRIBUTES = frozenset({
     "name", "surname", "nickname", "age", "colour", "size", "code", "pin", "password", "key",
     "number", "brand", "address", "floor", "phone", "monday", "tuesday", "wednesday", "thursday",
@@ -890,6 +944,11 @@ _OWNER = LazyPattern(
     r"|(?P<noun2>\w+) de (?P<name2>[A-ZÁÉÍÓÚÑ]\w+)"
 )
 _OF = LazyPattern(r"['’]s\b| (?:de|del|of)\b", _I)
+_DONE_TO_OWN = LazyPattern(
+    r"^(?:the|el|la) [\w-]+ (?:(?:has|ha|me|nos) )*(?:\w+ed|put|gave|cut|took|set|made|\w+[óa]d?o?)"
+    r" (?:my|our|me|us|mis?|nuestr[oa]s?|l[ao]s?)\b",
+    _I,
+)
 _FIRST_PERSON = LazyPattern(
     r"^(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b", _I
 )

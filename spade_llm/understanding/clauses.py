@@ -58,7 +58,8 @@ class Clause:
 # out more of them, by stricter patterns for jokes, hypotheses and reported speech.
 
 _LEAD_IN = LazyPattern(
-    r"^(?:(?:hi|hello|hey|hola|buenas|well|so(?! far)|also|anyway|btw|by the way|okay|ok|oh|ah|fyi"
+    r"^(?:(?:(?:hi|hello|hey)(?: (?:again|there|everyone|all|dear|love))*|hola|buenas|well"
+    r"|so(?! far)|also|anyway|btw|by the way|okay|ok|oh|ah|fyi"
     r"|plus|please|and|but|bueno|pues|oye|mira(?: que\b|(?=\s*[,.:;]))"
     r"|adem[aá]s|por cierto|por favor|vale|y|pero"
     r"|buen[oa]s (?:d[ií]as|tardes|noches)|good (?:morning|afternoon|evening)"
@@ -69,13 +70,13 @@ _LEAD_IN = LazyPattern(
     r"|quiero) (?:decir|contar|comentar)(?:te|le)? que|te cuento(?: que)?"
     r"|please note(?: that)?|you should know(?: that)?|did you know(?: that)?|sabes,?|i(?:['’]d"
     r"| would) like you to know(?: that)?"
-    rf"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo|jope|guau|{_LAUGH}"
+    rf"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jope|guau|{_LAUGH}"
     r"|(?:to be )?honest"
     r"|tbh|(?:the )?(?:thing|fact|truth) is(?: that)?|fun fact|guess what|believe it or not"
     r"|on top of (?:all )?that|what['’]?s more|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
     r"|a ver|total que|encima(?! de)|es que|f[ií]jate(?: que)?"
     r"|(?:\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
-    r"|(?:thanks|thank you|gracias|yes|yeah|yep|s[ií]|claro|damn|feck|fuck|shit|crap|g(?:od|osh)"
+    r"|(?:thanks|thank you|gracias|yes|yeah|yep|s[ií]|claro|jo|damn|feck|fuck|shit|crap|g(?:od|osh)"
     r"|jeez|blimey|joder|mierda|ostras|vaya|madre m[ií]a)(?=\s*[,.!:;–—-]))"
     r"(?:\s*[,.!:;–—-]+\s*|\s+|$))+",
     _I,
@@ -201,8 +202,8 @@ _COMMAND = LazyPattern(
     r"|put|mark|rate"
     r"|rank|ignore|forget|delete|erase|leave|let|excuse|forgive|wish|clean|cook|feed|fill|finish|format|fetch|move"
     r"|close|start)"
-    r" (?:up |out |off |on )?(?:me|my|our|us|an?|the|this|that|these|those|him|her|it|them|some"
-    r"|all|every)\b"
+    r" (?:up |out |off |on )?(?:(?:me|my|our|us|an?|the|this|that|these|those|him|her|it|them|some"
+    r"|all|every)\b|(?-i:[A-Z])\w+['’]s )"
     r"|(?:ordena|organiza|a[ñn]ade|agrega|quita|env[ií]a|compra|reserva|programa|pide|baja|sube"
     r"|apaga|enciende"
     r"|cierra|avisa|despierta|revisa|mejora|acorta|analiza|convierte|define|elige|escoge|pregunta"
@@ -338,7 +339,8 @@ _SMALL_TALK = LazyPattern(
     r"|true|wrong|interesting|amazing|awesome|all|fine|ok(?:ay)?|enough|perfect|helpful|correct"
     r"|lovely|it|weird)"
     r"|(?:it['’]s )?(?:only )?me again|soy yo(?: otra vez)?|yo otra vez"
-    r"|(?:hello|hi|hey) (?:again|there|everyone)|hola(?: (?:otra vez|de nuevo|a todos))?"
+    r"|(?:hello|hi|hey)(?: (?:again|there|everyone|all|dear|love))+"
+    r"|hola(?: (?:otra vez|de nuevo|a todos))?"
     r"|(?:that['’]s|that is) (?:all|it|everything)(?: (?:for|from) (?:now|today|me))*"
     r"|eso es todo(?: por (?:hoy|ahora))?|nada m[aá]s(?: por (?:hoy|ahora))?"
     r"|(?:thanks?|cheers) (?:a (?:lot|million|bunch)|so much|again)|th?nx|thx|tysm|much appreciated"
@@ -437,7 +439,7 @@ FINITE = (
     r"|begins?"
     r"|finishes|happens?|falls?|lasts?|lets|sends?|shares?|breaks?|sees?|sounds?|becomes|used to"
     r"|shut|fell"
-    r"|grew|sent|paid|won|ran|began|built|chose|drove|flew|forgot|held|hit|hurt|knew|let|rang|sang"
+    r"|grew|sold|sent|paid|won|ran|began|built|chose|drove|flew|forgot|held|hit|hurt|knew|let|rang|sang"
     r"|sat|saw"
     r"|slept|spent|spoke|stole|taught|thought|wore|wrote|might|must|should|shall"
     r"|left|met|meets|eats?|drinks?|drives?|wears?|calls?|called|named|turn(?:s|ed)|weighs?|prefers?"
@@ -449,7 +451,13 @@ _OTHERS = LazyPattern(
     r"^(?:(?:he|she|it|they|[eé]l|ell[ao]s?)(?: \S|['’])"
     r"|(?=\S*[^\W\d_]{3}|\S+ \S*[^\W\d_]{3}|[gb]f\b)[\w'’./-]+(?:['’](?:s|re|ve|ll|d)\b"
     r"|,? [\w'’@./&-]+){0,8}?"
-    rf"(?:['’](?:s|re|ve|ll|d)\b| {FINITE}\b)).*\s\S"
+    rf"(?:['’](?:s|re|ve|ll|d)\b|,? {FINITE}\b)).*\s\S"
+    # A name of two words, or an adverb, before a verb without an object: `Blue Door finally paid`.
+    r"|^(?-i:[A-Z])\w+(?: (?-i:[A-Z])[\w'’]+| finally| just| already)+"
+    r" (?:\w{3,}ed|paid|left|won|quit|came|lost|sold)[\s.!]*$"
+    r"|^(?!(?:they|he|she|it|we|you)\b)(?-i:[A-Z])\w+"
+    r"(?: (?-i:[A-Z])[\w'’]+| finally| just| already)* (?:rang|called|phoned|texted"
+    r"|wrote|visited|died|left|retired)[\s.!]*$"
     # An unknown verb behind a name or a noun with an article: `Leo naps at noon`.
     r"|^(?:(?:my|our|the)(?: [\w'’-]+){1,3}?|(?-i:[A-Z])\w+)(?: (?-i:[A-Z])\w+)? \w{3,}s"
     r" (?:at|in|on|to|from|with|for|by|every|my|our|his|her|the|an?)\b",
@@ -483,6 +491,7 @@ _ELLIPTIC = (
             r"|have(?! a (?:look|go|guess)\b)"
             r"|(?:live|work|study)(?= (?:at|in|for|as|from|with|near)\b)"
             r"|(?:ca|do(?!n['’]?t forget\b)|did|wo|have|had|could)n['’]?t|cannot"
+            r"|switched|swapped|changed(?! to\b)|put(?= (?!the\b|my\b|an?\b)[\w-]+ up to \d)"
             r"|\w+ed (?:my|the|an?|it|them|our"
             r"|out|up|off|in|to|from|on"
             r"|jobs))\b \S",
@@ -544,6 +553,13 @@ _ELLIPTIC = (
     ),
 )
 """Statements without their subject, and what is missing: `got a new job`, `allergic to nuts`."""
+_DOSE = LazyPattern(
+    r"^(?!\d|i\b|my\b|the\b)(?:[\w'’-]+,? ){1,5}\d[\d.,]* ?(?:mg|mcg|µg|ml|units)\b"
+    r"(?:$|[,;]| (?:a|per|at|in|every|each|once|twice|before|after|with|for|daily|and|plus)\b)",
+    _I,
+)
+"""A medicine with its dose and no verb: `metformin 500 mg with breakfast`."""
+_ADDED = LazyPattern(r"(?:and|plus|also)\b", _I)
 _PREPOSITION = LazyPattern(r"(?:from|into|on)\b", _I)
 _NOTE = LazyPattern(
     r"^[^\W\d_]{3,}(?: [\w'’.-]+){0,4} (?:on|el|this|next|este) (?:(?:next |this )?(?:mon|tues"
@@ -552,7 +568,8 @@ _NOTE = LazyPattern(
     r"|^(?:[\w'’-]+ ){0,4}(?:code|pin|passw\w+|combination|number|plate|size|c[oó]digo|clave"
     r"|contrase[ñn]a"
     r"|n[uú]mero|matr[ií]cula|talla):? (?:de )?\S*\d"
-    r"|^favou?rite (?:[\w-]+ ){0,2}[\w-]+: \S",
+    r"|^(?:favou?rite (?:[\w-]+ ){0,2}[\w-]+"
+    r"|new (?:client|customer|student|pupil|patient|friend|contact|member)): \S",
     _I,
 )
 """A note of a date or a code: `dentist on Monday at 3`, `gate code 4471`."""
@@ -567,7 +584,7 @@ _DATED = frozenset({
 """Concepts of what has a date in a note."""
 _NUMBERED = frozenset({
     "account", "alarm", "code", "flight", "locker", "numberplate", "parking", "password", "phone",
-    "pin", "room", "safe", "shoe", "size", "wifi",
+    "pin", "room", "safe", "shoe", "size", "ticket", "wifi",
 })  # fmt: skip
 """Concepts of what has a number or a code in a note."""
 _LABEL = LazyPattern(
@@ -577,6 +594,10 @@ _LABEL = LazyPattern(
     _I,
 )
 """A label and several things: `clients: Acme, Fizzly and Orchard`."""
+_PRICED = LazyPattern(
+    r"(?:[£$€]\d[\d.,]*|\b\d[\d.,]* ?(?:quid|pounds?|euros?|€))(?! (?:in|to|into|en|a)\b)", _I
+)
+"""An amount of money: `haircut 15 quid`, but not `20 pounds in euros`."""
 _TOLD_BEHIND_COLON = LazyPattern(r":\s*\S")
 _SEARCHED = LazyPattern(
     r"^(?:flights|hotels|trains|tickets|vuelos|hoteles|trenes|entradas|cheap|best|good|happy"
@@ -598,7 +619,9 @@ _SPLIT = LazyPattern(
     r"|\s+(?:and|so|then|y)\s+|,?\s(?:but|pero)\s(?=my|our|mis?\b|she|he|they))"
     r"(?:(?:then|also|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego"
     r"|al final|resulta que|it turns out),? )*"
-    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought |got (?:an?|the) |i|i['’](?:m|ve)|my (?!\w+,)"
+    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought |got (?:an?|the) |i(?![\s.!]*$)|i['’](?:m|ve)"
+    r"|my (?!\w+,)"
+    r"|on (?=(?!the\b)[^\W\d_]{4,} \d+(?: ?m?c?g)? (?:once|twice|a day|daily|every|in|at)\b)"
     r"|our (?!\w+,)"
     r"|we|we['’](?:re|ve)|call me|she|he|they"
     r"|mi (?!\w+,)|mis|no me|(?:se )?me \w{3,}(?<!r)|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
@@ -650,6 +673,12 @@ _SECOND_VERB = LazyPattern(
 )
 """`I live in Rome and work …`: the second verb has the subject of the first."""
 _BARE_PAST = LazyPattern(r"(?:bought|got)\b", _I)
+_SUBJECT = LazyPattern(
+    rf"^(?P<noun>they|he|she|(?!i\b|we\b)(?:(?:my|our|the) )?[\w-]+)"
+    rf"(?:['’](?:ve|s|d))?(?: \w+ly| \w+)??(?: {FINITE}|(?<=['’]ve|.['’]s|.['’]d) \w+)\b",
+    _I,
+)
+"""The subject of a clause that is not the speaker: a pronoun, a name, a noun."""
 _QUOTED = LazyPattern(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED_LINE = LazyPattern(r"^[^\S\n]*>.*$", re.MULTILINE)
 
@@ -675,7 +704,7 @@ def split_clauses(text: str) -> tuple[Clause, ...]:
 def _split_message(text: str) -> tuple[Clause, ...]:
     """Cached: the same message is read before a turn, as an earlier one in the next turns, and
     whenever it is recalled."""
-    text = _with_apostrophes(_QUOTED_LINE.sub("", text).strip())
+    text = _spelled_out(_QUOTED_LINE.sub("", text).strip())
     if not text:
         return ()
     if TAKEN_BACK.match(text) or _SARCASM.match(text):
@@ -706,24 +735,38 @@ _CONTRACTED = {
     "didnt": "didn't", "cant": "can't", "isnt": "isn't", "arent": "aren't", "wasnt": "wasn't",
     "havent": "haven't", "hasnt": "hasn't", "couldnt": "couldn't", "wouldnt": "wouldn't",
     "shouldnt": "shouldn't", "thats": "that's", "whats": "what's", "wheres": "where's",
-    "whos": "who's",
+    "whos": "who's", "whens": "when's", "hows": "how's", "wont": "won't", "u": "you", "n": "and",
+    "w": "with",
 }  # fmt: skip
 _BARE_CONTRACTION = LazyPattern(
-    rf"(?<![\w'’@./-])(?:{'|'.join(_CONTRACTED)})(?![\w'’@./-])", re.IGNORECASE
+    rf"(?<![\w'’@./-])(?<!^)(?-i:n|w)(?= [^\W\d_]{{2}})"
+    rf"|(?<![\w'’@./-])(?-i:u)(?![\w'’@./-])"
+    rf"|(?<![\w'’@./-])(?:{'|'.join(one for one in _CONTRACTED if len(one) > 1)})(?![\w'’@./-])",
+    _I,
 )
+"""Contractions and short forms of chats; `u` and `n` as capitals are initials."""
+_BARE_OWNER = LazyPattern(
+    r"\b(?P<noun>mum|mom|mam|dad|nan|nana|gran|grandad|bro|sis|gf|bf|hubby)s"
+    r" (?=[^\W\d_])(?!(?:and|are|were|have|both|all|who|or)\b)"
+    r"|\b(?P<name>(?:his|her|its|my|your|their) (?:\w+ )?name)s (?=\w)",
+    _I,
+)
+"""A noun of which there is only one, with the `s` of an owner or of `is`: `dads home`."""
+_ASIDE = LazyPattern(r",? \b(?:btw|tbh|ngl|by the way|por cierto)\b(?=\s*[,;])", _I)
+"""Words inside a sentence that say nothing."""
 
 
-def _with_apostrophes(text: str) -> str:
-    """The text with the apostrophes that are left out in chats: `shes`, `dont`."""
-    return _BARE_CONTRACTION.sub(lambda found: _CONTRACTED[found[0].lower()], text)
+def _spelled_out(text: str) -> str:
+    """The text with the apostrophes and letters that are left out in chats (`shes`, `dads home`),
+    and without asides."""
+    text = _BARE_CONTRACTION.sub(lambda found: _CONTRACTED[found[0].lower()], text)
+    text = _BARE_OWNER.sub(lambda found: f"{found['noun'] or found['name']}'s ", text)
+    return _ASIDE.sub("", text)
 
 
 def _clauses_of_sentence(sentence: str) -> list[Clause]:
     """Clauses of a sentence. If one of them is unreal, the whole sentence is."""
-    sentence = _WISH_TO_BE_REMINDED.sub("", sentence)
-    sentence = _NAMED_BEHIND.sub(r"\g<thing> called \g<name>", sentence)
-    sentence = _NAMED_BEHIND_ES.sub(r"\g<thing> que se llama \g<name>", sentence)
-    sentence = _with_both_told(sentence)
+    sentence = _with_both_told(_reworded(sentence))
     if sentence.endswith(("?", "？")) and (parts := _QUESTION_SPLIT.split(sentence, maxsplit=1)):
         parts = [part for part in parts if part and part.strip()]
         if len(parts) == 2 and is_statement(_without_lead_in(parts[0])[0]):
@@ -738,9 +781,14 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     parts = [sentence] if is_whole else [*chain.from_iterable(map(_by_verb, _split(sentence)))]
     clauses: list[Clause] = []
     for part in parts:
-        if clauses and _BARE_PAST.match(part) and clauses[-1].text[:2].lower() == "i ":
-            part = f"I {part}"
-        clauses.append(_classify(part.strip()))
+        latest = clauses[-1].text if clauses else ""
+        is_joined = f"and {part}" in sentence
+        if is_joined and _BARE_PAST.match(part) and _SUBJECT.match(latest):
+            # "They sold the flat and bought a house": one statement of others.
+            clauses[-1] = _classify(f"{latest} and {part.strip()}")
+            continue
+        is_own = bool(_BARE_PAST.match(part)) and latest[:2].lower() == "i "
+        clauses.append(_classify(f"I {part}".strip() if is_own else part.strip()))
     unreal = next((n for n, one in enumerate(clauses) if one.kind is ClauseKind.UNREAL), None)
     if unreal is None:
         return clauses
@@ -751,6 +799,18 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     return [*before, Clause(text=rest, kind=ClauseKind.UNREAL)]
 
 
+def _reworded(sentence: str) -> str:
+    """The sentence without a wish to be reminded, and with names and medicines that are told behind
+    their verb as they would be told alone."""
+    sentence = _WISH_TO_BE_REMINDED.sub("", sentence)
+    sentence = _NAMED_BEHIND.sub(r"\g<thing> called \g<name>", sentence)
+    sentence = _NAMED_BEHIND_ES.sub(r"\g<thing> que se llama \g<name>", sentence)
+    if found := _DIAGNOSED.match(sentence):
+        told = found["en"] or found["es"]
+        sentence = f"{told[0].upper()}{told[1:]}"
+    return _PUT_ON.sub(r"\g<border>I'm on ", sentence)
+
+
 def _with_both_told(sentence: str) -> str:
     """The sentence with the halves that tell the same of two beings or things apart, and the noun
     that the second one leaves out: `Ben's birthday is 3 May, Lucy's is 9 June`."""
@@ -759,6 +819,8 @@ def _with_both_told(sentence: str) -> str:
         (_SAME_NOUN_OWN, r"\g<first>; my \g<noun> \g<verb> "),
         (_SAME_NOUN_ES, r"\g<first>; \g<noun> de \g<owner> es "),
         (_SAME_VERB, r"\g<first>; "),
+        (_OTHER_VERB, r"\g<first>\g<own>\g<thing>; "),
+        (_GAPPED, r"\g<first>; \g<second> \g<verb> "),
     ):
         for _ in range(MAX_TOLD):
             if len(sentence) > MAX_STATEMENT_CHARS or not (found := pattern.search(sentence)):
@@ -793,6 +855,26 @@ _SAME_VERB = LazyPattern(
     rf"{_BEHIND_FIRST}(?={_NAMED}(?P=verb) )",
     _I,
 )
+_OTHER_VERB = LazyPattern(
+    rf"(?P<first>^(?:.*; )?{_NAMED}(?:['’]s| (?!sa(?:id|ys)|tells?|told|thinks?|thought|asks?"
+    rf"|asked|knows?|knew|hopes?|dijo|dice|cree|sabe){FINITE}) [^,;]{{1,60}}?)"
+    rf"(?:,? and|,? but|,? while|,) (?={_NAMED}(?:['’]s [a-z]| {FINITE} ))"
+    rf"|(?P<own>^(?:.*; )?(?:i|we)(?:['’]\w+)? [^,;]{{1,60}}?)"
+    rf", (?:and|but) (?={_NAMED}(?:['’]s [a-z]| (?:{FINITE}|can['’]?t|won['’]?t) ))"
+    r"|(?P<thing>^(?:.*; )?(?:i|we|(?:the|my|our) [\w-]+(?: [\w-]+){0,3}(?:['’]s| is| are))\b"
+    r"[^,;]{2,60}?)(?:,|(?<=\d) and| and(?= the [\w-]+, )) (?=the [\w-]+"
+    r"(?: [\w-]+|, (?-i:[A-Z])\w+,)? (?:is|are|costs|comes|charges|opens|closes)\b)",
+    _I,
+)
+"""Two names, each with a verb of its own: `Ben is in the choir, Mia plays chess`."""
+_GAPPED = LazyPattern(
+    r"(?P<first>\b(?:the|my|our|his|her) [^,;]{2,40}? (?P<verb>(?:is|are)(?: due)?)"
+    r" (?:on|at) [^,;]{2,30}?)(?:,? and|,) "
+    r"(?P<second>(?:the|my|our|his|her) (?:[\w'’-]+ ){0,3}?[\w'’-]+) (?=(?:on|at) )",
+    _I,
+)
+"""Two things with a date each, and a verb that the second leaves out: `the report is due on Friday,
+the slides on Monday`."""
 _WISH_TO_BE_REMINDED = LazyPattern(
     r"(?<=\w), (?:and |so |y )?(?:please |por favor )*(?:(?:can|could|would|will) you (?:please )?"
     r"(?:remind me|remember(?: (?:that|it))?)|(?:puedes|podr[ií]as|me puedes) (?:record[aá]r(?:me)?"
@@ -802,11 +884,32 @@ _WISH_TO_BE_REMINDED = LazyPattern(
 )
 """Requests for no more than to keep the statement before them."""
 _NAMED_BEHIND = LazyPattern(
-    r"(?P<thing>\b(?:an?|my|our) (?:[\w-]+ )?[\w-]+),? (?:and )?(?:(?:his|her|its) name"
-    r"(?:['’]s| is)|(?:he|she|it)(?:['’]s| is) called) (?P<name>(?-i:[A-Z])\w+)",
+    r"(?P<thing>\b(?:(?:an?|my|our) (?:[\w-]+ )?[\w-]+|some(?:one|body) new)),? (?:and )?"
+    r"(?:(?:(?:his|her|its) name(?:['’]s| is)|(?:he|she|it)(?:['’]s| is) called)(?= (?-i:[A-Z]))"
+    r"|(?:his|her|its) name['’]s(?= \w+(?:$|[,.;]))) (?P<name>\w+)",
     _I,
 )
 """A name told behind its noun: `a baby, her name is Mira`."""
+_DIAGNOSED = LazyPattern(
+    r"^(?:the|my|our|his|her) (?:[\w-]+ )?(?:doctor|gp|nurse|midwife|dentist|vet|allergist"
+    r"|consultant|specialist|surgeon|p(?:a)?ediatrician|optician|physio|\w+ologist)(?: has| now)?"
+    r" (?:says?|said|confirmed|told (?:me|us)) (?:that )?"
+    r"(?!.*\b(?:should|could|might|would|may|must|if|try)\b)"
+    r"(?P<en>(?:i|i['’]\w+|my [\w-]+|our [\w-]+|(?!(?:he|she|it|they|that)\b)(?-i:[A-Z])\w+)"
+    r"(?:['’]s| (?:has|have|is|am|was|no longer|does|doesn['’]t|don['’]t|can|can['’]t|need)) .+)$"
+    r"|^(?:el|la|mi|nuestr[oa]) (?:m[eé]dic[oa]|doctora?|pediatra|dentista|veterinari[oa]"
+    r"|enfermer[oa]|comadrona|\w+[oó]log[oa]) (?:(?:me |nos )?ha dicho|dice|dijo|confirma) que "
+    r"(?!.*\b(?:deber[ií]a|podr[ií]a|tal vez|quiz[aá]s?|si)\b)"
+    r"(?P<es>(?:tengo|soy|estoy|ya no|mi \w+|(?-i:[A-ZÁÉÍÓÚÑ])\w+ (?:tiene|es|est[aá]|ya no)) .+)$",
+    _I,
+)
+"""A doctor's finding, which is so: not what somebody else only says."""
+_PUT_ON = LazyPattern(
+    r"(?P<border>,? and |[,;] (?:and )?)(?:(?:they|he|she)(?:['’](?:ve|s)| have| has)? )?put me on "
+    r"(?=\w)",
+    _I,
+)
+"""A medicine or shift that others have put the speaker on, behind what they ended."""
 _NAMED_BEHIND_ES = LazyPattern(
     r"(?P<thing>\b(?:una?|mi|nuestr[oa]) (?:[\w-]+ )?[\w-]+), (?:y )?se llama "
     r"(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+)",
@@ -967,6 +1070,8 @@ def _classify(part: str) -> Clause:
     is_value = is_change and _PREPOSITION.match(text) and len(text.split()) <= MAX_VALUE_WORDS
     if subject and not is_value and not is_question(text):
         text = f"{subject} {text[0].lower()}{text[1:]}"
+    elif _DOSE.match(text) and not (is_change or is_question(text) or _FINITE.search(text)):
+        text = f"I {'also ' if _ADDED.match(part) else ''}take {text}"
     found = _REMEMBER.match(text)
     if found and _asks_to_remember(text, found["content"]):
         content = _trimmed(found["content"].rstrip("?"))
@@ -1006,6 +1111,8 @@ def _is_note(text: str) -> bool:
     if not 2 <= len(text.split()) <= MAX_NOTE_WORDS or _SEARCHED.search(text):
         return False
     if (label := _LABEL.match(text)) and not _SAYING.search(label["label"]):
+        return True
+    if _PRICED.search(text):
         return True
     values, concepts = typed_values(text).keys(), concepts_of(text)
     is_dated = bool(values & {ValueType.DAY, ValueType.TIME} and concepts & _DATED)

@@ -18,7 +18,10 @@ from spade_llm.understanding.replacement import (
     INTRODUCES,
     Statement,
     have_different_owners,
+    household_of,
     is_of_another,
+    is_own_home,
+    names_other_medicine,
     replaces,
 )
 from spade_llm.understanding.substitution import (
@@ -43,6 +46,7 @@ from spade_llm.understanding.vocabulary import (
     is_function_word,
     light,
     typed_values,
+    value_key,
     values_of_part,
 )
 
@@ -79,6 +83,7 @@ _BEFORE_VALUE = LazyPattern(
 _BEHIND_VALUE = LazyPattern(
     r"(?:\s+(?:now|instead|ahora|then|rather|really|actually|today|please|por favor|entonces"
     r"|after all|these days|from now on|a partir de ahora|en realidad|mejor))+$"
+    r"|,? (?:at )?(?:the )?same (?:time|place|day)$"
     # The reason: "no, en julio, que la confundí con otra".
     r"|,? (?:because|cos|since|porque|ya que) .*$|, (?:que|es que) .*$"
     r"|, (?:i|me) (?:mis\w+|mixed|confus\w+|got|was|equivoqu\w+|he) .*$"
@@ -185,12 +190,14 @@ _IS_OF_ANOTHER = LazyPattern(
 """A value, and whose the one is that was told: `a Seat Ibiza, the Corsa is my sister's`."""
 _CHANGE_WORDS = LazyPattern(
     r"\b(?:(?:has|have|had|is|are|was|were|been|being|get|gets|got|getting|be)\b ?)*"
-    r"(?:(?:had|have|need|want) to )?(?:mov(?:e|ed|ing)|chang\w+|switch\w*|reschedul\w+|postpon\w+"
-    r"|push\w*|swapp\w*|brought|put|shift\w*|delay\w*|rais\w+|increas\w+|reduc\w+|dropp?\w*"
+    r"(?:(?:had|have|need|want) to )?(?:mov(?:e|ed|ing)(?! to (?-i:[A-Z]))|chang\w+"
+    r"|switch\w*|reschedul\w+|postpon\w+|push\w*|swapp\w*|brought|put|shift\w*|delay\w*|rais\w+|upped|lowered|increas\w+|reduc\w+|dropp?\w*"
     r"|bump\w*|gone"
     r"|went"
     r"|goes|turn(?:\w+|(?= \d))|made|cut|started|began)\b"
     r"(?: (?:back|forward|up|down|over|on))*"
+    r"|\b(?:back|forward)(?: (?:by )?(?:an?|one|two|three|\d+) (?:day|week|hour|month)s?)?"
+    r"(?=,? (?:to|until|till)\b)|\b(?:gave|given|offered) (?:me|us)(?= the \d)"
     r"|\b(?:now|actually|instead|ahora|ya|up|down|new|nuev[oa]s?|already|resulta|turns out)\b"
     r"|\b(?:(?:ha|han|he|hemos|haya|acaban? de|acabamos de|tuve que|tuvimos que) )?"
     r"(?:cambi\w+|aplaz\w+|adelant\w+|retras\w+|mov(?:er|ido|i[óe]\w*)|pas(?:ado|aron|ó|amos|é)"
@@ -240,7 +247,9 @@ _MOVES = LazyPattern(
 """Another value is chosen."""
 _NEXT_WORD = LazyPattern(r" (?P<word>(?-i:[a-záéíóúñ])[\w-]{2,})(?!['’])")
 _PHRASE_BEGIN = LazyPattern(
-    r"\b(?:an?|the|my|our|una?|el|(?:de|en|con|es) la|mi|nuestr[oa]) (?:[^\W\d_][\w-]* ){1,3}$", _I
+    r"\b(?:an?|the|my|our|una?|el|(?:de|en|con|es) la|mi|nuestr[oa]) "
+    r"(?:(?!(?:is|are|was|were|es|son|era)\b)[^\W\d_][\w-]* ){1,3}$",
+    _I,
 )
 """Article and adjectives of a noun."""
 DOES = LazyPattern(
@@ -288,7 +297,12 @@ def resolve_correction(
         return None
     every = [*remembered, *known]
     is_change = clause.is_change or says_change(text)
+    others = [one for one in every if concepts_of(one) != concepts_of(before)]
     near = about(before, text, known) if before else known
+    if before and is_change and not set(near) & set(others):
+        # "The clinic rang, they've put me back to Friday": told in another conversation.
+        named = concepts_of(before) - general()
+        near = [one for one in about(before, text, others) if named & features(one).concepts]
     if found := restated(text, every, near, is_change=is_change):
         return found
     if found := _relabelled(text, every, is_change=is_change):
@@ -302,7 +316,6 @@ def resolve_correction(
             part, near_part, about(said, part, known), is_change=is_change
         ):
             return found
-    others = [one for one in every if concepts_of(one) != concepts_of(before)]
     if before and (found := _named_before(before, text, others)):
         return found
     known = known if clause.is_change else near
@@ -314,7 +327,7 @@ def contrasted(text: str, every: Sequence[str]) -> Statement | None:
     that names the old one, too: `not Ana, Anna`."""
     for old, new in _contrasts(text) if every else ():
         if found := _with_contrast(every, old, new):
-            return _with_other_parts(found, text)
+            return with_other_parts(found, text)
     return None
 
 
@@ -504,7 +517,7 @@ def _with_same_preposition(text: str, earlier: str) -> Statement | None:
     return None if is_topic else with_part(earlier, *place.span("old"), new)
 
 
-def _with_other_parts(found: Statement, text: str) -> Statement:
+def with_other_parts(found: Statement, text: str) -> Statement:
     """The corrected statement, with what the other parts of the clause change in it as well."""
     for part in _PARTS.split(text):
         is_contrast = _NEGATOR.search(part) or _EXCHANGED.search(part)
@@ -638,6 +651,9 @@ def restated(
         found = _restated_noun(text, bare, said, types, every, is_change=is_change)
         if found or said - general() - verbs - light():
             return found
+    homes = list(filter(is_own_home, every)) if "home" in said and is_own_home(text) else ()
+    if found := _restated_noun(text, bare, said, types, homes, is_change=is_change):
+        return found
     if ValueType.NAME in types and len(types) > 1:
         # "Maisie is 7 now": the name says which statement is meant.
         named = [one for one in every if without_known(bare, types, one).keys() < types.keys()]
@@ -724,9 +740,10 @@ def _restated_noun(
     verbs = concepts_of(" ".join(one[0] for one in _VERB.finditer(bare)))
     for one in reversed(every):
         of_one = features(one)
-        if not said - verbs <= of_one.concepts or (is_by_speaker and of_one.beings - beings):
+        is_of_others = is_by_speaker and of_one.beings - beings - household_of(one)
+        if not said - verbs <= of_one.concepts or is_of_others:
             continue
-        if not is_head(said, one) or is_of_another(text, one):
+        if not is_head(said, one) or _is_of_other_thing(text, one):
             continue
         if ValueType.NAME in types and of_one.is_ended:
             # "The new dog is called Tim" does not say that Tim died, as Rex did.
@@ -743,6 +760,24 @@ def _restated_noun(
             anchor = said | concepts_of(outside(bare, changed))
             return with_types(one, bare, changed, anchor=anchor)
     return None
+
+
+def _is_of_other_thing(text: str, statement: str) -> bool:
+    """Check whether a text tells of another being, or of another medicine, than a statement."""
+    is_of_other = is_of_another(text, statement) or _is_of_other_subject(text, statement)
+    return is_of_other or names_other_medicine(text, statement)
+
+
+def _is_of_other_subject(text: str, statement: str) -> bool:
+    """Check whether two texts tell of different beings, although one may name that of the other:
+    `my brother moved to Rome`, `my mum lives with my brother in Oslo`."""
+    after, before = leading_noun(text), leading_noun(statement)
+    if not (after and before and after.is_being and before.is_being):
+        return False
+    is_same = value_key(after.text) & value_key(before.text) - {"my", "our", "mi"}
+    of_one, other = concepts_of(after.text), concepts_of(before.text)
+    # A name alone may be that of the other one.
+    return not (is_same or of_one & other or after.is_named or before.is_named)
 
 
 def _is_named_aside(statement: str) -> bool:

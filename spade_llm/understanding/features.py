@@ -40,9 +40,12 @@ _ENDED = LazyPattern(
     r"|(?:got|was|were|been) (?:stolen|nicked|pinched|robbed)"
     r"|(?:some(?:one|body)|they|thieves)(?:['’]ve| have|['’]s| has)? (?:stole[n]?|nicked|pinched)"
     r"|stopped|quit(?:ted)?|ceased|lost|(?<!\d )left|leaving"
-    r"|resigned"
+    r"|resigned|hand(?:ed|ing) in (?:my|his|her) (?:notice|resignation)"
+    r"|g(?:ave|iven) (?:in )?(?:my|his|her) notice"
     r"|cancel\w+|(?:is|are|was|were|['’]s) (?:all )?off(?=$|[,.;!]| now\b| again\b)|scrapped|axed"
     r"|called off|fell through|fallen through|sold|flogged|ditched|dumped"
+    r"|(?:gave|given|had to give)(?= (?:(?!back\b|up\b)[\w'’-]+ ){1,3}?to (?:my|our|his|her|an?|the"
+    r"|(?-i:[A-Z])\w+)\b)"
     r"|binned|returned|donated|retired|expired|ended|finished|died|dead|deceased|passed away"
     r"|broken?|broke up|split up|separated|divorced|moved out|run out|ran out|run away|gone off"
     r"|went off"
@@ -72,9 +75,9 @@ _ENDED = LazyPattern(
 )
 """The statement says that something is over, which counts as a denial of it."""
 _PART = LazyPattern(
-    r"\s*[,;:–—.]+\s+|\s+(?=(?:because|since|so|but|now|and (?:i|we|it|now|she|he|they|my)|porque"
-    r"|pero"
-    r"|ya que|as[ií] que|ahora|y (?:ahora|me|nos|\w+o)|instead|en vez)\b)",
+    r"\s*[,;:–—.]+\s+|\s+(?=(?:because|cos|coz|since|so|but|now|it['’]s\b|its (?=\w+ing\b)"
+    r"|and (?:i|we|it|now|she|he|they|my)|porque|pero|ya que|as[ií] que|ahora"
+    r"|y (?:ahora|me|nos|\w+o)|instead|en vez)\b)",
     _I,
 )
 """End of a denial: what follows is said apart from it."""
@@ -85,7 +88,11 @@ _ASIDE = LazyPattern(
     r"|s[aá]bado|domingo|mes|a[ñn]o)|la semana|est[ea])\b.*$",
     _I,
 )
-_NAMED_PLACE = LazyPattern(r"(?<=\b(?:at|en) )(?-i:[A-ZÁÉÍÓÚÑ])\w+(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)*", _I)
+_NAMED_PLACE = LazyPattern(
+    r"(?<=\b(?:at|en) )(?:(?-i:[A-ZÁÉÍÓÚÑ])\w+(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)*"
+    r"|(?:the|an?|my) (?:[\w-]+ ){0,2}[\w-]+)",
+    _I,
+)
 _PAST_EVENT = LazyPattern(
     r"\b(?:used to|wanted to|quer[ií]a|ran|went|visited|saw|met|did|was (?!born)|were|ago"
     r"|last (?:year|month|week"
@@ -116,6 +123,7 @@ _SCHEDULED = LazyPattern(
     r"|abroad|from)|relocating|transferring|retiring|quitting|leaving|emigrating|switching to"
     r"|changing (?:jobs?|schools?)|starting (?:at|as|with|in|an?|my|school|uni\w*|work))\b"
     rf".*?{_FUTURE}"
+    rf"|\b(?:new|got|have) .*\bstarting {_FUTURE}"
     r"|\b(?:me|nos|se) (?:mud(?:o|amos|an?)|traslad(?:o|amos|an?)|jubil(?:o|a)|cambi(?:o|amos|a) de"
     r"|vo?y a vivir|va a vivir|vamos a vivir)\b"
     rf".*?{_FUTURE}|\b(?:empiezo|empieza|empezamos|dejo|dejamos|deja)\b.*?{_FUTURE}",
@@ -136,10 +144,11 @@ _CHANGE = LazyPattern(
     r"|turns out|in the end|al final(?! de)|on hold|upped|gone over to|signed (?:for|by)"
     r"|destinad[oa]|fichad[oa]|ficharon|fichó"
     r"|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
-    r"|rescheduled|postponed|delayed|(?:pushed|put) (?:back|forward|off)|reset|brought forward"
+    r"|rescheduled|postponed|delayed|reset|brought forward"
+    r"|(?:pushed|put) (?:\w+ ){0,3}?(?:back|forward|off)"
     r"|became|convert\w+|transferr\w+|relocat\w+|traslad\w+"
     r"|gone into|fue a vivir|promot\w+|ascend\w+|new|raised|went up|gone up"
-    r"|put (?:\w+ ){1,3}up|reduced"
+    r"|put (?:\w+ ){1,3}up|upped|lowered|reduced"
     r"|increased|subi\w+|baj\w+"
     r"|aument\w+|stopped|quit|gave up|given up|broke up|split up|ahora|ya no|en realidad"
     r"|cambi\w+|mud(?:ad\w+|[eéó]|amos|aron)"
@@ -282,6 +291,9 @@ def ended_thing(part: str) -> str:
         _ASIDE.sub("", part[verb.end() :])
     ) - general():
         part = part[verb.end() :]
+    if verb and verb[0].lower().endswith(("gave", "given", "give")):
+        # "I gave the drill to my brother" says nothing of the brother.
+        part = part.partition(" to ")[0]
     part = _NEGATED.sub(" ", _ENDED.sub(" ", part))
     thing = _ASIDE.sub("", part)
     # "Ya no estoy en Acme": the place is what is over.

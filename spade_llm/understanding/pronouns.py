@@ -105,14 +105,14 @@ _NULL_PLURAL = LazyPattern(
 )
 """A Spanish verb in the plural without a subject: `duermen en el patio`."""
 _ARTICLE = LazyPattern(
-    r"(?:(?P<own>my|our|mis?|nuestr[oa]s?)|his|her|their|the|an?|two|three|four|some|sus?|el|la"
+    r"(?:(?P<own>my|our|mis?|nuestr[oa]s?)|his|her|their|the|an?|another|two|three|four|some|sus?|el|la"
     r"|los|las|un[oa]?s?|dos|tres|cuatro)$",
     _I,
 )
 _STOPS = LazyPattern(
     rf"(?:{FINITE}|at|in|on|for|with|from|to|by|who|that|which|because|so|but|and|then|as|of"
     r"|en|con|por|para|al?|que|porque|pero|y|e|i|i['’]\w+|we|me|called|named|llamad[oa]|cada|se|te"
-    r"|le|lo|nos|esta|just|also|yesterday|today|last|ayer|hoy)$",
+    r"|le|lo|nos|esta|just|also|up|down|yesterday|today|last|ayer|hoy)$",
     _I,
 )
 """Words at which a noun phrase ends."""
@@ -131,7 +131,11 @@ _MOTION = LazyPattern(
 )
 """Spanish verbs behind which `a` leads to a place, and not to a person."""
 _WORD = LazyPattern(r"[\w'’-]+|[^\w\s]")
-_NAME = LazyPattern(r"(?<![\w'’])(?!I\b|I['’])[A-ZÁÉÍÓÚÑ][a-záéíóúñ]{2,}")
+_NAME = LazyPattern(
+    r"(?<![\w'’])(?!(?:My|We|It|He|In|On|At|To|Of|Or|If|As|By|An|So|No|Is|Do|Me|Us|Up|Dr|Mr|Ms|El"
+    r"|La|Mi|Se|Te|Yo|Tu|Su|En|De|Al|Un|Lo|Le|Ya|S[ií]|Es|Va|Ha|Ni|Él|Tú|OK)\b)"
+    r"[A-ZÁÉÍÓÚÑ][a-záéíóúñ]+"
+)
 _ABOUT_IT = LazyPattern(r"^(?:its|it['’]s|it is)\b(?!.*\b(?:i|my|we|our)\b)", _I)
 _UNRESOLVED = LazyPattern(
     r"^(?:they|their|ell[ao]s)(?:\s|['’])(?!.*\b(?:my|our|me|us|mis?|nuestr[oa]s?|nos)\b)", _I
@@ -143,7 +147,8 @@ _ROLES = tuple(
         r"|best|new|twin) )?(?P<noun>[\w-]+),? NAME\b",
         r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+)(?:['’]s(?: called| named)?"
         r"| (?:is|es)(?: called| named)?| se llama) NAME\b",
-        r"\b(?:an?|una?|one) (?P<noun>[\w-]+),?(?: called| named| llamad[oa]"
+        r"\b(?:have|has|had|got|adopted|bought|teng?o|ten[eé]mos|adopt\w+|compr\w+) (?:\w+ )?"
+        r"(?:an?|una?|one) (?P<noun>[\w-]+),?(?: called| named| llamad[oa]"
         r"| que se llama)? NAME\b",
     )
 )
@@ -191,6 +196,7 @@ _FOLLOW_UP = LazyPattern(
     r"^[¿\s]*(?:and|but|y|pero),? (?:(?:at|in|on|for|with|a|de|en|con|desde|por) )?"
     r"(?:wh\w+|how|qu[eé]|qui[eé]n|cu\w+|d[oó]nde|c[oó]mo)(?: [\w'’]+){0,2}[\s?]*$"
     # Of these, the conjunction may be missing.
+    r"|^[¿\s]*(?:at )?what time[\s?]*$|^[¿\s]*a qu[eé] hora[\s?]*$"
     r"|^[¿\s]*(?:since |with |desde |con |de |a )?(?:when|where|whom?|why|cu[aá]ndo|d[oó]nde"
     r"|qui[eé]n)[\s?]*$",
     _I,
@@ -367,7 +373,7 @@ def _name_end(words: Sequence[re.Match[str]], first: int) -> int:
     while last < len(words) and _NAME.match(words[last][0]):
         last += 1
     word = re.sub(r"['’]s$", "", strip_accents(words[first][0].lower()))
-    is_word = is_function_word(word) or any(map(is_concept, concepts_of(word)))
+    is_word = is_function_word(word) or any(map(is_concept, concepts_of(word) - {"origin"}))
     before = [one[0] for one in words[max(0, first - 2) : first]]
     is_place = bool(before and _BEFORE_PLACE.match(before[-1]))
     is_place = is_place or (before[-1:] == ["a"] and bool(_MOTION.match(before[0])))
@@ -378,10 +384,14 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
     text = re.sub(r"['’]s$", "", text)
     head = re.split(r"['’]s ", text)[-1]
     concepts = concepts_of(head)
-    is_unknown = not any(map(is_concept, concepts))
+    # "Finn", "Scott": a nationality is rather an adjective than a subject.
+    is_unknown = not any(map(is_concept, concepts - {"origin"}))
     # A capital inside a statement makes a name, whatever else the word means.
     has_capital = bool(_NAME.match(text)) and (is_unknown or (start > 0 and _is_name(text)))
-    is_named = not article and (has_capital or bool(_TITLE.match(text.split()[0])))
+    is_value = bool(values_of_part(text).keys() - {ValueType.NAME})
+    is_named = not article and (
+        (has_capital and not is_value) or bool(_TITLE.match(text.split()[0]))
+    )
     is_own = article.startswith(("my", "our", "mi", "nuestr"))
     beings = kin() | _ROLES_OF_PEOPLE
     words = text.split()
@@ -400,7 +410,7 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
         and not is_named
         and (article.endswith("s") or not sex_of(head)),
         is_unknown=not concepts & things(),
-        is_value=bool(values_of_part(text).keys() - {ValueType.NAME}),
+        is_value=is_value,
         is_new=is_subject or article not in ("the", "el", "la", "los", "las", ""),
         sex=sex_of(head),
     )
@@ -472,8 +482,10 @@ def _likeness(clause: str, statement: str) -> tuple[bool, bool]:
 
 def _with_name(noun: str, statement: str) -> str:
     """A being's noun with the name that the statement tells of it: `my sister Ana`."""
+    if _NAME.search(noun):
+        return noun
     noun_there = re.escape(noun)
-    name = r"(?P<name>(?-i:[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*))"
+    name = r"(?P<name>(?-i:[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*))(?!['’\w])"
     found = re.search(
         rf"{noun_there}(?:['’]s|,| is| es)*(?: (?:called|named|se llama|llamad[oa]"
         rf"|name(?:['’]s| is| was)))? {name}"

@@ -46,6 +46,8 @@ INTRODUCES = LazyPattern(
     rf"{_NOT_IN_PLACE}"
     r"[\w-]+(?: [\w-]+){0,2}?"
     r"(?: called| named| [—–-]|:|,) (?-i:[A-Z])"
+    r"|^(?:(?:i|we) have an? )?new (?:client|customer|student|pupil|patient|friend|contact|member)"
+    r"(?: called| named| [—–-]|:|,|$)"
     r"|^(?:(?:he|hemos|nos han|ha) \w+[dt]o|ten(?:go|emos)|conoc\w+|adopt\w+) un[oa]? "
     rf"{_NOT_IN_PLACE}(?!\w+ nuev[oa]\b)"
     r"[\w-]+(?: [\w-]+){0,2}?(?: llamad[oa]| que se llama|:|,) (?-i:[A-ZÁÉÍÓÚÑ])",
@@ -86,6 +88,12 @@ _STATE_OF_ROLE = LazyPattern(
 """Something about a person whom statements about the speaker often name, and nothing that they did:
 `my boss has five children`, but not `my boss is Ann`."""
 _OWN_FIRST = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
+_AND_I = LazyPattern(r"^[\w-]+ (?:and (?:i|me)|y yo)\b", _I)
+_BY_OTHER = LazyPattern(r"^(?:they|he|she)\b", _I)
+_HOUSEHOLD = frozenset({
+    "boyfriend", "cat", "child", "daughter", "dog", "girlfriend", "hamster", "husband", "parrot",
+    "partner", "pet", "rabbit", "son", "stepchild", "tortoise", "wife",
+})  # fmt: skip
 _MOVES_HOME = LazyPattern(
     r"\b(?:moved|moving) (?:back|out|in|into|to|home|away|on)\b"
     r"|\bha(?:n)? vuelto a (?:su|la) (?:casa|piso)\b|\b(?:se|me|nos) (?:\w+ )?(?:mud|traslad)\w+",
@@ -120,9 +128,11 @@ _AT_WORK = LazyPattern(
     _I,
 )
 """`My work phone`: it says nothing about the private one."""
+_LASTING = frozenset({"appointment", "medicine"})
+"""Concepts of what goes on although somebody is well again."""
 _OF_SUBJECT = frozenset({
     "partner", "girlfriend", "boyfriend", "wife", "husband", "work", "study", "pregnant", "due",
-    "hospital", "illness", "injury", "pain", "symptom", "medicine",
+    "hospital", "illness", "injury", "pain", "symptom", "medicine", "separation",
 })  # fmt: skip
 """Concepts of facts that an event ends for its subject, without naming a thing."""
 _HELD_BY_TURNS = frozenset({"shift", "team", "diet"})
@@ -192,6 +202,7 @@ _FAVOURITE = LazyPattern(r"\b(?:favou?rite|favorit[oa]s?|preferid[oa]s?)\b", _I)
 _OWN_HOME = LazyPattern(
     r"^(?:since (?:\w+ ){1,3}?)?(?:i|we|i['’]\w+|we['’]\w+) (?:\w+ ){0,2}?"
     r"(?:lives?|living|vive|moved|based)\b"
+    r"|^(?:i['’]m|i am|we['’]re) [^.;]{1,40}\bbased in\b"
     r"|^(?:desde (?:\w+ ){1,3}?)?(?:(?:yo|ahora|ya|me|nos|he|hemos|acabo de) )*"
     r"(?:vivo|vivimos|mud\w+)\b",
     _I,
@@ -248,10 +259,11 @@ def replaces(new: Statement, old: str) -> bool:
     less harm than a lost one.
     """
     if new.replaced:
-        return old == new.replaced
+        return old == new.replaced or _has_departed(new.text, old)
     old_in_first_person = _SELF.sub("I", old)
-    if is_beside(new.text, old_in_first_person):
-        return False
+    is_next = _has_successor(new.text, old) or _is_back(new.text, old)
+    if is_next or is_beside(new.text, old_in_first_person):
+        return is_next
     one, other = features(new.text), features(old_in_first_person)
     if one.is_reported or one.is_plan or other.is_reported:
         return False
@@ -260,7 +272,8 @@ def replaces(new: Statement, old: str) -> bool:
     if one.is_ended and is_end_of_another(new.text, old):
         return False
     if one.is_denial != other.is_denial:
-        return _is_negation(new.text if one.is_denial else "", old, one, other)
+        denial = new.text if one.is_denial else ""
+        return _has_departed(denial, old) or _is_negation(denial, old, one, other)
     if new.is_correction and _has_same_noun(new.text, old):
         return True
     return not _is_about_another(new.text, old) and (
@@ -283,7 +296,20 @@ def is_beside(new: str, old: str) -> bool:
 
 def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
     """Check whether an event ends an older statement that has a concept which it ends."""
-    if _holds_without_companion(event, old):
+    if _holds_without_companion(event, old) or is_end_of_another(event, old):
+        return False
+    subject, being = leading_noun(old), leading_noun(event)
+    of_being = concepts_of(being.text) & kin() if being else frozenset()
+    if of_being and not of_being & other.concepts:
+        # "Mum's out of hospital" says nothing of the speaker's thyroid.
+        return False
+    if subject and subject.is_named and not being and subject.text not in event:
+        # "I came off it" says nothing of Mia's inhaler.
+        return False
+    if names_other_medicine(event, old):
+        return False
+    if other.concepts & _LASTING and ends(event, frozenset({"hospital"})):
+        # Whoever is home again may still have to see the clinic, and take tablets.
         return False
     # "Mum came home" ends nothing of her work at the hospital.
     is_of_job = bool(other.concepts & _JOB) and not ends(event, _JOB)
@@ -294,6 +320,22 @@ def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
     is_named = bool(frozenset.intersection(*names))
     is_about_it = is_named or bool(other.concepts & _OF_SUBJECT or shared)
     return len(set(subjects)) == 1 and not is_of_job and is_about_it
+
+
+def names_other_medicine(new: str, old: str) -> bool:
+    """Check whether a text names a medicine that an older statement about another one does not:
+    somebody who stops or changes one still takes the others."""
+    named = _medicines(new)
+    return bool(named) and not named & value_key(old)
+
+
+@lru_cache(maxsize=2000)
+def _medicines(text: str) -> frozenset[str]:
+    """The names of the medicines in a text: known ones, and what has a dose. Cached, since
+    statements are compared again and again."""
+    known = {word for word in value_key(text) if "medicine" in concepts_of(word)}
+    dosed = {word for found in _DOSED.finditer(text) for word in value_key(found["name"])}
+    return frozenset((known | dosed) - _MEDICINES)
 
 
 def _holds_without_companion(event: str, old: str) -> bool:
@@ -308,6 +350,15 @@ def _holds_without_companion(event: str, old: str) -> bool:
     )
 
 
+_MEDICINES = frozenset({
+    "antibiotic", "antibiotics", "antidepressant", "antidepressants", "course", "dose", "doses",
+    "drug", "drugs", "medication", "medications", "medicine", "medicines", "meds", "mg",
+    "painkiller", "painkillers", "pill", "pills", "prescription", "tablet", "tablets", "treatment",
+    "vitamins", "antibiotico", "antibioticos", "comprimido", "comprimidos", "dosis", "medicacion",
+    "medicamento", "medicamentos", "medicina", "medicinas", "pastilla", "pastillas", "tratamiento",
+})  # fmt: skip
+"""Words for any medicine."""
+_DOSED = LazyPattern(r"(?P<name>[^\W\d_][\w-]{3,}),? \d[\d.,]* ?(?:mg|mcg|µg)\b", _I)
 _COMPANION = LazyPattern(
     r",? (?:with|con) (?:my|our|mi|nuestr[oa]) [\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)*", _I
 )
@@ -315,11 +366,62 @@ _WITHOUT = LazyPattern(r"\b(?:without|sin) (?P<thing>[^,;]+)$", _I)
 _OF = LazyPattern(r" (?:de|del|of) ")
 
 
+def _has_departed(new: str, old: str) -> bool:
+    """Check whether a person has left of whom an older statement tells what they do for the
+    speaker: `my cleaner Ivy charges £12`, `Ivy retired`."""
+    found = _DEPARTED.match(new)
+    subject = leading_noun(old)
+    if not found or not subject or subject.is_named or found["name"] not in subject.text:
+        return False
+    concepts = concepts_of(subject.text)
+    return bool(concepts) and not concepts & kin() and old.lower().startswith(("my ", "our "))
+
+
+def _has_successor(new: str, old: str) -> bool:
+    """Check whether somebody else does now what a person does of whom an older statement tells: `we
+    found another cleaner, Ivy was too dear`."""
+    found, subject = _ANOTHER.search(new), leading_noun(old)
+    if not found or not subject or not old.lower().startswith(("my ", "our ")):
+        return False
+    role = concepts_of(found["role"])
+    is_named = any(word in value_key(new) for word in value_key(subject.text) - value_key(found[0]))
+    return "profession" in role and bool(role & concepts_of(subject.text)) and is_named
+
+
+def _is_back(new: str, old: str) -> bool:
+    """Check whether somebody is back from where an older statement says that they are."""
+    found = _BACK.match(new)
+    if not found or not _AWAY.search(old):
+        return False
+    who = value_key(found["who"]) - {"my", "our"}
+    return bool(who) and who <= value_key(old) and value_key(found["place"]) <= value_key(old)
+
+
+_BACK = LazyPattern(
+    r"^(?P<who>(?:(?:my|our) )?[\w-]+(?: [\w-]+)?)(?:['’](?:s|m|re)| is| am| are) (?:home|back)"
+    r"(?: home)? from (?:the )?(?P<place>[\w-]+)",
+    _I,
+)
+_AWAY = LazyPattern(
+    r"(?:['’](?:s|m|re)|\b(?:is|am|are|gone|went|flew)) (?:away )?(?:in|to|at)\b", _I
+)
+_ANOTHER = LazyPattern(
+    r"^(?:i|we)(?:['’]ve| have)? (?:found|got|hired|chosen|chose|switched to|changed to|have)"
+    r" (?:another|an? (?:new|different)) (?P<role>[\w-]+)",
+    _I,
+)
+_DEPARTED = LazyPattern(
+    r"^(?:(?:my|our) [\w-]+ )?(?P<name>(?-i:[A-Z])[\w-]+)(?: (?-i:[A-Z])[\w-]+)?(?:['’]s| has)? "
+    r"(?:retired|resigned|quit|moved away|died|passed away|gone)\b",
+    _I,
+)
+
+
 def is_end_of_another(new: str, old: str) -> bool:
     """Check whether something is over for a being that the older statement does not name: `Ann left
     the clinic` says nothing of the clinic's address."""
     subject = leading_noun(new)
-    if subject is None or not subject.is_named:
+    if subject is None or not subject.is_named or _AND_I.match(new):
         return False
     return not value_key(subject.text) - TITLES <= value_key(old)
 
@@ -332,6 +434,8 @@ def _unsaid(text: str) -> frozenset[str]:
 def _is_about_another(new: str, old: str) -> bool:
     """Check whether two statements are about different beings or things."""
     if are_two_of_a_kind(new, old) or bool(_AT_WORK.search(new)) != bool(_AT_WORK.search(old)):
+        return True
+    if _medicines(old) and names_other_medicine(new, old):
         return True
     if bool(role_in_state(new)) != bool(role_in_state(old)):
         return True
@@ -356,6 +460,9 @@ def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
     most concepts of the new one, or of the part of it that denies (`denial`: its text). What is not
     so for once ends no habit: `no rehearsal this weekend`."""
     if FOR_A_TIME.search(denial) and HABIT.search(old):
+        return False
+    is_debt = "owe" in other.concepts and "owe" not in one.concepts
+    if denial and (is_debt or names_other_medicine(denial, old)):
         return False
     if denial and not is_changed(denial):
         # "I can't have it (peanuts)" says nothing new of peanuts, "I no longer have it" does.
@@ -386,6 +493,31 @@ def is_of_another(new: str, old: str) -> bool:
     subject = leading_noun(new)
     is_own = subject is None or not subject.is_being or _OF_SPEAKER.search(new)
     return not is_own and bool(_OWN_JOB.match(old) or _OWN_HOME.match(old))
+
+
+def is_of_other_home(new: str, old: str) -> bool:
+    """Check whether a new statement about a home (`I moved to Rome`, `they sold the house`) is not
+    about that of an older one, or this tells of none: `my clients are the city museum and Acme`."""
+    is_by_other = bool(_BY_OTHER.match(new))
+    if (
+        _OWN_ORIGIN.match(old)
+        or _OWN_ADDRESS.match(old)
+        or _OWN_HOME.match(old)
+        or _MOVES_HOME.search(old)
+    ):
+        return is_by_other
+    return not (_LIVES.search(old) and leading_noun(old)) or "," in old.partition(" live")[0]
+
+
+def is_own_home(text: str) -> bool:
+    """Check whether a statement tells where the speaker lives, or has moved."""
+    return bool(_OWN_HOME.match(text))
+
+
+def household_of(text: str) -> frozenset[str]:
+    """The beings with whom the speaker lives, as far as they move along: a partner, children,
+    animals."""
+    return features(text).beings & _HOUSEHOLD if _OWN_HOME.match(text) else frozenset()
 
 
 def have_different_owners(new: str, old: str) -> bool:
@@ -499,11 +631,22 @@ def _is_same_topic(new: Statement, old: str, one: Features, other: Features) -> 
         # Two things are said of one person.
         of_note = concepts_of(note[0])
         shared -= of_note if NOTE.search(old) else of_note & kin()
+    if not new.is_change and _have_other_nouns(new.text, old):
+        return False
     share = CHANGED_SHARE if new.is_change else TOPIC_SHARE
     if not shared or len(shared) < share * min(len(one.topic), len(other.topic)):
         return False
     # What happened once is not undone by what happened at another time.
     return new.is_change or bool(shared & EXCLUSIVE) or not (one.is_past or other.is_past)
+
+
+def _have_other_nouns(new: str, old: str) -> bool:
+    """Check whether two statements with `is` are about things that have nothing in common: `the
+    slides are due on Monday`, `the report is due on Friday`."""
+    after, before = COPULA.match(new), COPULA.match(old)
+    if not after or not before:
+        return False
+    return not concepts_of(after["noun"]) & concepts_of(before["noun"])
 
 
 def _has_other_value(new: Statement, old: str, one: Features, other: Features) -> bool:

@@ -22,6 +22,7 @@ from spade_llm.understanding.replacement import (
     INTRODUCES,
     Statement,
     is_of_another,
+    is_of_other_home,
 )
 from spade_llm.understanding.substitution import (
     CLASSES,
@@ -40,6 +41,7 @@ from spade_llm.understanding.vocabulary import (
     light,
     swap_verbs,
     typed_values,
+    value_key,
     values_of_part,
 )
 
@@ -98,6 +100,8 @@ _BROUGHT = LazyPattern(
 _BEFORE_PLACE = LazyPattern(r"\b(?:at|in|to|from|en|al?|de) $", _I)
 _FORMER = LazyPattern(r"\bused to\b|\bsol[ií]a\b|\bantes era\b", _I)
 """Tells what was so before what was told."""
+_HOME = frozenset({"home"})
+_SECRETS = frozenset({"code", "password", "pin"})
 _CHOICE = LazyPattern(
     r"\b(?:use|using|bank|support|drive|with|on|watch|read|drink|order|uso|usamos|con|de|del"
     r"|conduzco|tengo|have|go|voy)\b",
@@ -136,6 +140,10 @@ def in_same_slot(
     if part != named:
         of_subject = of_subject or _with_same_subject(part, every)
     found = of_subject or value_of_pronoun(text, known) or _swapped(named, known)
+    meant = leading_noun(named) if named != text else None
+    if meant:
+        # "She starts in York" tells nothing of another woman.
+        known = [one for one in known if value_key(meant.text) & value_key(one)]
     return found or _nearest(text, named, every, known) or _with_value_of_part(text, known)
 
 
@@ -150,19 +158,33 @@ def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
     said = _SINCE.sub("", _FIRST_PART.split(text[subject.start + len(subject.text) :])[0])
     for one in reversed(every):
         other = next((each for each in noun_phrases(one) if named <= concepts_of(each.text)), None)
-        if not other or is_denial(one) or features(one).beings != features(text).beings:
-            continue
-        if not is_head(named, one) or is_of_another(text, one):
+        if not other or not _are_of_one_subject(text, one, named):
             continue
         if is_change and (found := _with_types_of(said, one)):
             return found
         before = one[other.start + len(other.text) :]
-        if not is_change and (subject.is_being or _names(said) != _names(before)):
+        if subject.is_being and (not is_change or _have_nothing_in_common(said, before)):
+            continue
+        if not is_change and _names(said) != _names(before):
             continue
         if _complement(said) & _complement(before):
             text = one[: len(one) - len(before)] + said if other.start == 0 else text
             return Statement(text=text[:1].upper() + text[1:], is_change=True, replaced=one)
     return None
+
+
+def _are_of_one_subject(text: str, earlier: str, named: frozenset[str]) -> bool:
+    """Check whether an earlier statement, which is no denial, is about the subject of a text."""
+    if is_denial(earlier) or features(earlier).beings != features(text).beings:
+        return False
+    return is_head(named, earlier) and not is_of_another(text, earlier)
+
+
+def _have_nothing_in_common(said: str, before: str) -> bool:
+    """Check whether two complements are about known things, but different ones: `in the choir`, `in
+    year 7`."""
+    one, other = (set(filter(is_concept, concepts_of(text) - _HOME)) for text in (said, before))
+    return bool(one and other) and not one & other
 
 
 def _nearest(text: str, named: str, every: Sequence[str], known: Sequence[str]) -> Statement | None:
@@ -180,6 +202,8 @@ def _nearest(text: str, named: str, every: Sequence[str], known: Sequence[str]) 
         score = len(shared) - len(shared & general()) / 2 + (one == meant)
         if score < 1 or features(one).beings != beings or is_denial(one):
             continue
+        if _is_of_other_thing(named, one, shared):
+            continue
         new = without_known(named, types, one)
         if ValueType.NAME in new and not _have_same_word_before(named, new, one):
             new = {kind: spans for kind, spans in new.items() if kind != ValueType.NAME}
@@ -188,6 +212,18 @@ def _nearest(text: str, named: str, every: Sequence[str], known: Sequence[str]) 
     found.sort(key=lambda one: one[0], reverse=True)
     is_apart = found and (len(found) == 1 or found[0][0] > found[1][0])
     return found[0][1] if is_apart else None
+
+
+def _is_of_other_thing(text: str, earlier: str, shared: frozenset[str]) -> bool:
+    """Check whether a text and an earlier statement with which it shares some concepts are about
+    different things: another's home, a code and a dose, Ann's deadline and Acme's."""
+    if shared <= _HOME and is_of_other_home(text, earlier):
+        return True
+    if bool(concepts_of(text) & _SECRETS) != bool(features(earlier).concepts & _SECRETS):
+        return True
+    subject = leading_noun(text)
+    is_named = subject is not None and subject.is_named and subject.text not in earlier
+    return is_named and _names(earlier)
 
 
 def _with_value_of_part(text: str, known: Sequence[str]) -> Statement | None:

@@ -25,6 +25,7 @@ from spade_llm.understanding.corrections import (
     resolve_correction,
     restated_latest,
     whole_phrase,
+    with_other_parts,
     without_birthday,
 )
 from spade_llm.understanding.features import (
@@ -42,7 +43,7 @@ from spade_llm.understanding.pronouns import (
     with_person,
     with_role,
 )
-from spade_llm.understanding.replacement import Statement, replaces
+from spade_llm.understanding.replacement import INTRODUCES, Statement, replaces
 from spade_llm.understanding.slots import in_same_slot, value_of_pronoun
 from spade_llm.understanding.substitution import is_clean, with_title
 from spade_llm.understanding.successions import (
@@ -68,6 +69,7 @@ from spade_llm.understanding.vocabulary import (
     general,
     light,
     typed_values,
+    values_of_part,
 )
 
 if TYPE_CHECKING:
@@ -113,7 +115,31 @@ _POLITE = LazyPattern(r"\b(?:please|pls|por favor|porfa)\b", _I)
 _MARKUP = "-*<[{|#>"
 """First characters of lists, tags and tables."""
 _NAME_FIRST = LazyPattern(r"(?P<name>[A-ZÁÉÍÓÚÑ][\w-]+)(?:['’]s)? [a-záéíóúñ][\w'’-]*(?: \S+){2}")
-_IT_IS = LazyPattern(r"^(?:now |ahora )?(?:it['’]s|it is|es|est[aá]) ", _I)
+_PRICE = LazyPattern(
+    r"[£$€] ?(?P<number>\d[\d.,]*\d|\d)"
+    r"|\b(?P<amount>\d[\d.,]*) ?(?:euros?|pounds?|quid|dollars?|€)(?!\w)",
+    _I,
+)
+_GONE = LazyPattern(
+    r"^(?:(?:my|our) (?:\w+ )?)?(?P<name>(?!(?:i|we|they|it|he|she|the)\b)[\w-]{3,})"
+    r"(?:['’]s| has)? (?:left|retired|quit|resigned|moved away|died|passed away|gone)\b",
+    _I,
+)
+_SHE_OR_HE = LazyPattern(r"^(?:s?he|ella|[eé]l)\b", _I)
+_THEY = LazyPattern(r"^(?:they|ell[ao]s)\b", _I)
+_SOMEONE = LazyPattern(r"\b(?:some(?:one|body) new|alguien)\b", _I)
+_COMPLEMENT = LazyPattern(
+    r"^(?:\d+|for|with|in|at|on|to|from|of|because|since|para|con|en|del?|por"
+    r"|an? [^,;]* (?:called|named))\b",
+    _I,
+)
+"""The beginning of a part that is no clause of its own: `5 mg, for my heart`."""
+_IT_IS = LazyPattern(
+    r"^(?:now |ahora )?(?:(?:it['’]s|it is|es|est[aá])"
+    r"|(?:(?:i|we) (?:now )?(?:get|pay|earn|make)|it costs|(?:me|nos) cuesta|pago|pagamos|cobro)"
+    r" \S*\d) ?",
+    _I,
+)
 _PREPOSITIONS = frozenset({"in", "at", "for", "as", "on", "to", "en", "de", "para", "como", "con"})
 
 
@@ -180,7 +206,8 @@ def _read_clauses(
         if clause.kind not in (ClauseKind.STATEMENT, ClauseKind.OTHER):
             continue
         is_bare = clause.kind is ClauseKind.OTHER and _CONTINUED.match(clause.text)
-        if statements and (is_bare or names_introduced(clause.text, before)):
+        is_of_same = names_introduced(clause.text, before) or _is_of_new(clause.text, before)
+        if statements and (is_bare or is_of_same):
             known = _continue_last(statements, known, clause.text)
             continue
         changing = changing and closest(clause.text, changing, [*remembered, *known])
@@ -210,6 +237,15 @@ def _read_clauses(
         questions=_questions(clauses),
         clauses=tuple(clauses),
         takes_back=takes_back,
+    )
+
+
+def _is_of_new(text: str, before: str) -> bool:
+    """Check whether a clause tells by a pronoun more of whom the clause before it introduces: `I'm
+    seeing someone new, she is a vet`, `new client: Acme, they want a logo`."""
+    return bool(
+        (_SHE_OR_HE.match(text) and _SOMEONE.search(before))
+        or (_THEY.match(text) and INTRODUCES.search(before))
     )
 
 
@@ -353,15 +389,49 @@ def _replaced_by_clause(
     first, rest, earlier = substituted(named.text, before, every, known)
     if earlier:
         over = [] if rest == named.text else [replace(_plain_statement(first), is_change=False)]
-        return [*over, in_place_of(first, rest, earlier)]
+        replacement = in_place_of(first, rest, earlier)
+        is_whole = not _leaves_value(rest, replacement)
+        return [*over, replacement if is_whole else in_own_words(rest, replacement)]
     corrected = named_before(named.text, before, every)
     corrected = corrected or resolve_correction(named, known, remembered, before)
+    if corrected and any(_keeps_departed(said, corrected) for said in (before, named.text)):
+        return [in_own_words(named.text, corrected)]
     return [_whole(named.text, corrected)] if corrected else []
 
 
+def _keeps_departed(said: str, corrected: Statement) -> bool:
+    """Check whether a corrected statement still names whom a part of the message says to be gone:
+    `Sid retired, I use a firm now, £25 an hour`."""
+    found = _GONE.match(said)
+    return found is not None and bool(
+        re.search(rf"\b{re.escape(found['name'])}\b", corrected.text, _I)
+    )
+
+
 def _whole(text: str, corrected: Statement) -> Statement:
+    if _leaves_value(text, corrected):
+        corrected = with_other_parts(corrected, text)
     whole = whole_phrase(text, corrected)
-    return with_title(text, whole) if whole else in_own_words(text, corrected)
+    if whole and not _leaves_value(text, whole):
+        return with_title(text, whole)
+    return in_own_words(text, corrected)
+
+
+def _leaves_value(text: str, corrected: Statement) -> bool:
+    """Check whether a corrected statement still has a number or a date for which the clause has
+    another one, or leaves out its price: `a firm charges me £60`, or `my accountant is a firm`,
+    after `I use a firm now, £75 a month`."""
+    new, old = values_of_part(text), typed_values(corrected.replaced)
+    price = _PRICE.search(text)
+    amount = (price["number"] or price["amount"]) if price else ""
+    is_price_left = amount not in corrected.text
+    return is_price_left or any(
+        kind in new
+        and kind in old
+        and not any(text[slice(*one)] in corrected.text for one in new[kind])
+        and any(corrected.replaced[slice(*one)] in corrected.text for one in old[kind])
+        for kind in (ValueType.NUMBER, ValueType.DAY)
+    )
 
 
 def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list[Statement]:
@@ -421,7 +491,7 @@ def _with_rests(found: Sequence[Statement], before: Sequence[Statement]) -> list
     for new in found:
         others = [one.text for one in (*before, *found) if one.replaced == new.replaced]
         rest = _rest(new, concepts_of(NOTE.sub("", "; ".join(others))))
-        statements += [new, Statement(text=rest, is_change=True)] if rest else [new]
+        statements += [new, Statement(text=rest)] if rest else [new]
     return [one for one in dict.fromkeys(statements) if one not in before]
 
 
@@ -432,7 +502,8 @@ def _rest(new: Statement, said: frozenset[str]) -> str:
     replaced = BESIDE.sub(lambda found: "_" * len(found[0]), new.replaced)
     for border in re.finditer(r"\s+(?:and|y)\s+|\s*[,;]\s+", replaced):
         halves = new.replaced[: border.start()], new.replaced[border.end() :]
-        if not all(map(is_statement, halves)) or any(half in new.text for half in halves):
+        is_double = all(map(is_statement, halves)) and not _COMPLEMENT.match(halves[1])
+        if not is_double or any(half in new.text for half in halves):
             continue
         shares = [len(concepts_of(one) & said) / max(1, len(concepts_of(one))) for one in halves]
         other = halves[shares[0] >= shares[1]]

@@ -21,6 +21,7 @@ from spade_llm.understanding.replacement import (
     STEM_CHARS,
     Statement,
     have_different_owners,
+    names_other_medicine,
 )
 from spade_llm.understanding.vocabulary import (
     MONTHS,
@@ -67,14 +68,16 @@ _UNITS = {
     spelling: spellings.split()[0]
     for spellings in (
         "kg kgs kilo kilos kilogram kilograms kilogramo kilogramos", "g gr gram grams gramo gramos",
-        "lb lbs pound pounds libra libras", "mg milligram milligrams miligramo miligramos",
+        # Of money and of weight: which one, the topic tells.
+        "lb lbs pound pounds libra libras £ quid gbp",
+        "mg milligram milligrams miligramo miligramos",
         "mcg µg microgram micrograms microgramo microgramos",
         "km kms kilometre kilometres kilometer kilometers kilómetro kilómetros",
         "cm centimetre centimetres centimeter centimeters centímetro centímetros",
         "m metre metres meter meters metro metros", "mile mi miles milla millas",
         "l litre litres liter liters litro litros", "ml millilitre millilitres mililitros",
         "h hr hrs hour hours hora horas", "min mins minute minutes minuto minutos",
-        "€ eur euro euros", "£ quid gbp", "$ dollar dollars dólar dólares",
+        "€ eur euro euros", "$ dollar dollars dólar dólares",
         "kwh", "gb", "stone st",
     )
     for spelling in spellings.split()
@@ -86,10 +89,15 @@ _DURATION = LazyPattern(
     _I,
 )
 _DAY_NUMBER = re.compile(r"\b\d{1,2}\b")
+_DAY_OF_MONTH = LazyPattern(r"(?:the )?\b(?P<day>\d{1,2})(?:st|nd|rd|th)?\b", _I)
 _TITLED = re.compile(r"(?:\b(?:el|la) )?\b(?:[Dd]octora?|[Dd]ra?\.?|[Mm]r?s?\.?|[Dd]on|[Dd]oña) ")
 _GLUED_UNIT = LazyPattern(r"(?<=\d)(?P<unit>[^\W\d_]+)$")
 _DOSE = LazyPattern(r"\d ?(?:mg|mcg|µg|g|ml|units?|iu|ui|unidades)\b", _I)
 _MEASURE = LazyPattern(r"\d ?(?P<unit>[^\W\d_]{1,12})\b")
+_MEASURED = LazyPattern(r"(?P<thing>[^\W\d_][\w-]{3,}),? \d[\d.,]* ?[^\W\d_]{1,12}\b", _I)
+"""A thing and its amount: `ramipril, 5 mg`."""
+_PER = LazyPattern(r"/ ?[a-z]+$", _I)
+_MONEY = LazyPattern(r" (?:pounds?|quid|euros?|dollars?|libras?|d[oó]lares)\b", _I)
 TOKEN = LazyPattern(r"[\w'’-]+|[^\w'’-]+")
 _CONJUNCTION = LazyPattern(r"\s*[,&/]?\s*(?:(?:and|or|y|e|o|u)\s)?\s*$", _I)
 _VERB_ENDS = LazyPattern(
@@ -105,12 +113,23 @@ CLASSES = frozenset({
 })  # fmt: skip
 """Concepts of words of which one takes the place of another."""
 _DATE = LazyPattern(rf"\d|\b(?:{MONTHS})\b", _I)
+MIN_PHONE_DIGITS = 7
+"""A number of so many digits is one of a telephone, an account or the like."""
+_PHONE = "phone"
 MAX_BARE_WORDS = 8
 """Maximum length in words of a text of which a number without a noun may replace any other one."""
 MAX_NAMES = 2
 """Names of a statement of which one may give way to another."""
+_DETAIL = LazyPattern(
+    r",? \(?(?:(?:(?:his|her|its|their|the) )?"
+    r"(?:reg\w*|plate|tel|phone|mobile|e-?mail|number|no\.)\b[^,;]*"
+    r"|[\w.+-]+@[\w.-]+\w|\+?\d[\d ]{6,}\d)\)?",
+    _I,
+)
+"""Number plate, telephone or address behind the name of what has it."""
 _BEFORE_DAY = LazyPattern(r"(?:the|el) ", _I)
 _BEFORE_TIME = LazyPattern(r"(?:at|a las?) ", _I)
+_BARE_TIME = LazyPattern(r"\d[\d:.]*(?: ?[ap]\.?m\.?| ?h)?$", _I)
 _JOINT = LazyPattern(r"\b(?P<word>[^\W\d_][\w'’]*) (?P=word)\b|\d,? (?!\d{1,2}[:.]\d)\d", _I)
 """Words that seldom stand beside each other: `Dr Dr`, `52 14`."""
 _CAPITAL = LazyPattern(r"\b[A-ZÁÉÍÓÚÑ][\w-]+")
@@ -185,11 +204,13 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
             continue
         # "Ann moved to Spain": only a place gives way, or what tells of a home.
         is_move = kinds == {"place"} and not features(earlier).topic & _WITH_PLACE
-        allowed = kinds if is_move else {*kinds, ""}
+        allowed = kinds if is_move or kinds == {_PHONE} else {*kinds, ""}
         # "De 8 a 15" is not the number of "planta 5".
         is_any = not kinds and (of is not ValueType.NUMBER or len(text.split()) <= MAX_BARE_WORDS)
         fitting = tuple(
-            span for span in found.pop(of) if is_any or kind_of(earlier, span) in allowed
+            span
+            for span in found.pop(of)
+            if (kind := kind_of(earlier, span)) in allowed or (is_any and kind != _PHONE)
         )
         if fitting:
             found[of] = fitting
@@ -220,6 +241,10 @@ def _kind_of_day(text: str, span: tuple[int, int]) -> str:
 
 def _kind_of_number(text: str, span: tuple[int, int]) -> str:
     """The noun that a number counts or that it numbers: `mg`, `chapter`; empty if there is none."""
+    if sum(map(str.isdigit, text[slice(*span)])) >= MIN_PHONE_DIGITS:
+        return _PHONE
+    if span[0] > 0 and text[span[0] - 1] in "£$€":
+        return _UNITS[text[span[0] - 1]]
     unit = _UNIT.match(text, max(span[1], 0))
     glued = _GLUED_UNIT.search(text[max(span[0], 0) : span[1]])
     if glued and glued["unit"].lower() in _UNITS:
@@ -249,10 +274,15 @@ def units_of(text: str) -> frozenset[str]:
     return frozenset(_UNITS[word] for word in words if word in _UNITS)
 
 
-def _with_units(new: str, span: tuple[int, int], earlier: str, end: int) -> tuple[str, int]:
+def _with_units(
+    new: str, span: tuple[int, int], earlier: str, start: int, end: int
+) -> tuple[str, int]:
     """A new number, and the end of the one that it replaces; both with their units, if they
     have one in common: `72 kg` instead of `74 kilos`."""
     ends = [span[1], end]
+    if any(text[at - 1 : at] in "£$€" for text, at in ((new, span[0]), (earlier, start)) if at):
+        # "£7" instead of "6 pounds": the unit stays where it is.
+        return new[span[0] : span[1]], end
     if units_of(new) & units_of(earlier):
         ends = [_end_of_unit(*one) for one in zip((new, earlier), ends, strict=True)]
     return new[span[0] : ends[0]], ends[1]
@@ -320,11 +350,18 @@ def without_known(text: str, types: Spans, earlier: str) -> Spans:
         kind: tuple(
             span
             for span in spans
-            if re.sub(r"['’]s$", "", text[span[0] : span[1]]).lower() not in earlier.lower()
+            if not _is_in(re.sub(r"['’]s$", "", text[span[0] : span[1]]), earlier)
         )
         for kind, spans in types.items()
     }
     return {kind: spans for kind, spans in new.items() if spans}
+
+
+def _is_in(value: str, text: str) -> bool:
+    """Check whether a text has a value: 7 is no part of 07911, as a name is of a longer word."""
+    if not value[:1].isdigit() or value not in text:
+        return value.lower() in text.lower()
+    return bool(re.search(rf"(?<![\w.]){re.escape(value)}(?![\w]|\.\d)", text, _I))
 
 
 def with_types(
@@ -332,7 +369,7 @@ def with_types(
 ) -> Statement | None:
     """The earlier statement with the new typed values; of several of one type that behind the
     words of `anchor` is replaced."""
-    if have_different_owners(new, earlier):
+    if have_different_owners(new, earlier) or names_other_medicine(new, earlier):
         return None
     if (address := _address(new, types)) and (known := _address(earlier, typed_values(earlier))):
         return with_part(earlier, *known, new[slice(*address)])
@@ -348,7 +385,11 @@ def with_types(
     if not before.keys() & DATED:
         # "He turned 7 on Friday" says when, which "he is 6" does not.
         types = {kind: spans for kind, spans in types.items() if kind not in DATED}
-    if types.keys() - before.keys():
+    extra = types.keys() - before.keys()
+    if ValueType.NUMBER in extra and types.keys() & before.keys() <= DATED:
+        # "Mia turns 10 on Sunday" tells nothing of "Mia swims on Mondays".
+        return None
+    if extra:
         # "Friday at 11" instead of "Wednesday": the whole expression takes the place.
         first = min(start for spans in types.values() for start, _ in spans)
         last = max(end for spans in types.values() for _, end in spans)
@@ -370,6 +411,9 @@ def _with_each(
     text = earlier
     for kind, (start, end) in sorted(places.items(), key=lambda one: one[1], reverse=True):
         part = _part(new, types[kind])
+        if kind is ValueType.DAY:
+            # "To the 25th" says nothing of the month, which is the same one.
+            part = _day_of_month(part, text[start:end]) or part
         if (
             kind is ValueType.DAY
             and part.isdigit()
@@ -382,14 +426,32 @@ def _with_each(
             # "27 de marzo" instead of "el 3 de abril".
             part = article[0] + _BEFORE_DAY.sub("", part)
         if kind is ValueType.NUMBER:
-            part, end = _with_units(new, types[kind][-1], earlier, end)
+            part, end = _with_units(new, types[kind][-1], earlier, start, end)
+            if (unit := _PER.search(text[start:end])) and "/" not in part:
+                # "12.80" instead of "12.20/h".
+                end -= len(unit[0])
         # "It was moved to 5": the time stands without its preposition.
-        preposition = _BEFORE_TIME.match(earlier[start:end]) if part.isdigit() else None
+        is_bare = _BARE_TIME.match(part)
+        preposition = _BEFORE_TIME.match(earlier[start:end]) if is_bare else None
         part = (preposition[0] if preposition else "") + part
         if (has_one := _BEFORE_TIME.match(part)) and text[:start].endswith(has_one[0]):
             part = part[has_one.end() :]
         text = text[:start] + part + text[end:]
     return text
+
+
+def _day_of_month(new: str, old: str) -> str:
+    """A date with a later day of its month: `the 21st of March` for `the 21st` and `the 14th of
+    March`; empty for an earlier day, which may be one of the next month."""
+    after, before = _DAY_OF_MONTH.match(new), _DAY_OF_MONTH.search(old)
+    if after and after.end() < len(new):
+        return ""
+    if not after or not before or not re.search(MONTHS, old, _I):
+        return ""
+    if int(after["day"]) <= int(before["day"]):
+        return ""
+    day = after[0] if before[0].lower().startswith("the ") else after[0].removeprefix("the ")
+    return old[: before.start()] + day + old[before.end() :]
 
 
 def _without_owner(text: str, types: Spans) -> Spans:
@@ -472,8 +534,10 @@ def _nearest(
 
 
 def outside(text: str, types: Spans) -> str:
-    """The text without its typed values."""
+    """The text without its typed values, and without the currency of an amount."""
     for start, end in sorted((one for spans in types.values() for one in spans), reverse=True):
+        if money := _MONEY.match(text, max(end, 0)):
+            end = money.end()
         text = f"{text[:start]} {text[end:]}"
     return text
 
@@ -500,6 +564,17 @@ def with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | N
     return Statement(text=text, is_change=True, replaced=earlier)
 
 
+def with_measured(earlier: str, over: str, new: str) -> Statement | None:
+    """The earlier statement with another thing and its amount in the place of the one that a text
+    (`over`) names: `I take metoprolol 50 mg at night` after `they stopped the bisoprolol`."""
+    after = _MEASURED.search(new)
+    for before in _MEASURED.finditer(earlier) if after else ():
+        is_same_unit = after and units_of(before[0]) & units_of(after[0])
+        if after and is_same_unit and value_key(before["thing"]) <= value_key(over):
+            return with_part(earlier, *before.span(), after[0])
+    return None
+
+
 def with_title(new: str, found: Statement) -> Statement:
     """The corrected statement with the title, and its article, of the new name: `la doctora Soler`
     in the place of `el doctor Ferrer`."""
@@ -515,4 +590,8 @@ def with_title(new: str, found: Statement) -> Statement:
 
 
 def with_part(earlier: str, start: int, end: int, value: str) -> Statement:
+    """The earlier statement with another value at this place; of another person or thing, the
+    number or address behind it does not hold."""
+    if earlier[start : start + 1].isupper() and value[:1].isalpha():
+        end = found.end() if (found := _DETAIL.match(earlier, end)) else end
     return Statement(text=earlier[:start] + value + earlier[end:], is_change=True, replaced=earlier)

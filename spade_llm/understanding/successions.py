@@ -17,6 +17,7 @@ from spade_llm.understanding.corrections import (
     DOES,
     is_head,
     restated,
+    whole_phrase,
 )
 from spade_llm.understanding.features import (
     ended_part,
@@ -38,6 +39,7 @@ from spade_llm.understanding.replacement import (
     Statement,
     is_end_of_another,
     is_of_another,
+    is_of_other_home,
 )
 from spade_llm.understanding.substitution import (
     CLASSES,
@@ -45,6 +47,7 @@ from spade_llm.understanding.substitution import (
     outside,
     values_in_place_of,
     with_class,
+    with_measured,
     with_typed_value,
     with_types,
     without_known,
@@ -86,7 +89,8 @@ _BORDER = LazyPattern(
 )
 """Beginning of what may hold instead."""
 _ANNOUNCES = LazyPattern(
-    r"\b(?:chang\w+|switch\w+|swap\w+|mov(?:ed|ing)|got (?:an?|some)? ?(?:\w+ )?new|new|different"
+    r"\b(?:chang\w+|switch\w+|swap\w+|put(?= (?:\w+ ){1,3}up\b)|(?:went|gone|going) up"
+    r"|raised|increased|mov(?:ed|ing)|got (?:an?|some)? ?(?:\w+ )?new|new|different"
     r"|lost|gained|put on|grew|birthday|turned|promot\w+|upgrad\w+|replac\w+|start\w+|re(?:paint"
     r"|book|nam|decorat|new"
     r"|locat|assign|arrang)\w*|(?:gave|given|assigned|issued) (?:me|us) an?(?:other)?"
@@ -99,6 +103,11 @@ _ANNOUNCES = LazyPattern(
 _ENGLISH_PAST = LazyPattern(
     r"(?:\w{3,}ed|bought|took|sold|left|quit|lost|gave|threw|broke|split|got|cut|dropped)$", _I
 )
+_ENGLISH_PRESENT = LazyPattern(
+    r"(?:doing|working|studying|living|learning|playing|taking|driving|using|teaching|training"
+    r"|seeing|dating) \w",
+    _I,
+)
 _NOW_WORDS = (
     r"\b(?:now|instead|these days|from now on|nowadays|currently|ahora|actualmente|en su lugar"
     r"|desde ahora|a partir de ahora)\b"
@@ -108,7 +117,8 @@ _TAKES_OVER = LazyPattern(
     rf"{_NOW_WORDS}|^(?:the|my|our) new (?:one|\w+) (?:is|was)\b|^(?:the|my|our) new \w+['’]s\b"
     r"|^(?:el|la) nuev[oa] (?:\w+ )?(?:es|se llama)\b"
     r"|\b(?:tak(?:es?|en|ing) over|took over|(?:step|fill|stand)\w* in"
-    r"|cover(?:s|ing)?|replac\w+|in (?:his|her|their) place|till|until|for the time being"
+    r"|covering|covers? for|(?:to|will|can|['’]ll) cover"
+    r"|replac\w+|in (?:his|her|their) place|till|until|for the time being"
     r"|(?:gave|given|put|assigned|moved|switched|swapped) (?:me|us)|sustitu\w+|reemplaz\w+"
     r"|en su (?:lugar|puesto|sitio)|de momento|hasta"
     r"|(?:me|nos) (?:han|asign\w+|toc\w+|pasó|\w+ron))\b",
@@ -120,7 +130,8 @@ _IS_SO = LazyPattern(
     r"^[\w'’ ]{2,30}?(?:['’]s| is| are| was| est[aá]n?| es| feels?| se siente) (?!\w+ing\b)", _I
 )
 """`So Ann is sad`: a state, not what somebody does instead."""
-_WHEN = r"(?: (?:in the|at|por las?) \w+)"
+_WHEN = r"(?:(?:,? \d[\d.,]* ?(?:mg|mcg|µg|g|ml)\b)?(?: (?:in the|at|with|por las?) \w+)?)"
+"""Dose and time of one of several things."""
 _PAIR = re.compile(rf"\b(\w{{4,}}){_WHEN}? (?:and|y|e) (\w{{4,}})\b", _I)
 """Two things of one statement: `warfarin at night and ramipril in the morning`."""
 BESIDE = LazyPattern(r", (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+,")
@@ -169,6 +180,8 @@ _IT_IS_ONLY = LazyPattern(
 )
 """The beginning of a clause that gives what was named before it another value."""
 _SUBJECTS = frozenset({"i", "we", "my", "our", "yo", "nosotros", "mi", "the", "el", "la"})
+_HOME = frozenset({"home", "address"})
+_ENDS = LazyPattern(r"\b(?:no longer|no more|any ?more|ya no)\b", _I)
 _OWNER = LazyPattern(r"(\w+)['’]s (\w+)")
 _BARE_END = LazyPattern(
     r"^(?:(?:it|they)(?:['’]s| is| has| was| got|['’]ve| have| were)? \w+"
@@ -197,6 +210,8 @@ def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     """The latest of the earlier statements of which a part of a message says that it is over or has
     changed; empty if it says so of none. `known`: those of this conversation; a pronoun refers to
     the last of them."""
+    if INTRODUCES.search(text):
+        return ""
     ends_of_text = ended_parts(text) or ([""] if announces(text) else [])
     return next(filter(None, (_announced(text, one, every, known) for one in ends_of_text)), "")
 
@@ -213,6 +228,8 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     if is_negated(ended) and named and named <= kin():
         # "Mum still doesn't know": nothing of her is over.
         return ""
+    # "Ava can't have milk" ends nothing of a list in which she is named.
+    is_bare_denial = is_negated(ended) and not (_ENDS.search(ended) or features(ended).is_ended)
     is_bare = not named and not is_negated(ended) and bool(_BARE_END.search(ended))
     if ended and is_bare and known:
         # "It broke", "lo vendí": what was spoken of last.
@@ -232,13 +249,34 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         and not is_of_another(text, one)
         and not named & concepts_of(one) <= kin() < named | kin()
         and not named <= _owners(one)
-        and (ended or is_head(named, one))
+        and not (is_bare_denial and _shares_subject_only(ended, named, one))
+        and (ended or (is_head(named, one) and not features(one).is_ended))
+        and not (named & concepts_of(one) <= _HOME and is_of_other_home(text, one))
         # "We moved" is itself an announcement.
         and (features(one).values or not announces(one))
         and not (ended and is_end_of_another(text, one))
+        # Who no longer works for a firm may still be owed money by it.
+        and "owe" not in features(one).concepts - named
     ]
     # "Sold the Fiesta" is about that car rather than about another one.
-    return max(reversed(found), key=lambda one: len(named & features(one).concepts), default="")
+    words = value_key(ended_thing(ended)) if ended else frozenset()
+    return max(
+        reversed(found),
+        # "I left Acme" ends one item of a list rather than the note that Acme called.
+        key=lambda one: (
+            len(named & features(one).concepts),
+            len(words & value_key(one)),
+            len(typed_values(one).get(ValueType.NAME, ())),
+        ),
+        default="",
+    )
+
+
+def _shares_subject_only(denied: str, named: frozenset[str], statement: str) -> bool:
+    """Check whether a statement has nothing of what is denied but the name that begins it."""
+    subject = leading_noun(denied)
+    shared = named & features(statement).concepts
+    return subject is not None and subject.is_named and shared <= concepts_of(subject.text)
 
 
 def _owners(statement: str) -> frozenset[str]:
@@ -258,7 +296,12 @@ def ending(text: str, earlier: str) -> list[Statement]:
     names = [earlier[start:end] for start, end in typed_values(earlier).get(ValueType.NAME, ())]
     words = [word for pair in _PAIR.finditer(earlier) for word in pair.groups()]
     for item in (*names, *words):
-        if value_key(item) and value_key(item) <= named and (rest := _without_item(earlier, item)):
+        others = [one for one in (names if item in names else words) if one != item]
+        if (
+            value_key(item)
+            and value_key(item) <= named
+            and (rest := _without_item(earlier, item, others))
+        ):
             return [
                 Statement(text=told if item in names else text, is_change=True),
                 Statement(text=rest, is_change=True, replaced=earlier),
@@ -266,12 +309,48 @@ def ending(text: str, earlier: str) -> list[Statement]:
     return [Statement(text=told, is_change=True, replaced=earlier)]
 
 
-def _without_item(text: str, item: str) -> str:
-    """A statement without one item of a list in it; empty if the item stands alone."""
-    item = rf"(?:(?:an?|the|una?|el|la) )?{re.escape(item)}\b"
-    behind = rf"(?:,|,? (?:and|y|e)) {item}{_WHEN}?(?=$|[,.;])"
-    shorter = re.sub(rf"{behind}|\b{item}{_WHEN}?(?:,| (?:and|y|e)) ", "", text, count=1)
-    return shorter if shorter != text else ""
+def _without_item(text: str, item: str, others: Sequence[str]) -> str:
+    """A statement without one item of a list in it; empty if it stands beside none of the other
+    ones."""
+    called = r"(?:[\w-]+ ){1,2}(?:called|named|llamad[oa]) "
+    before = rf"(?:(?:an?|the|my|our|una?|el|la|mi) (?:{called})?)?"
+    every = "|".join(map(re.escape, others))
+    one = rf"{before}{re.escape(item)}\b"
+    behind = rf"(?<=\w)(?:,|,? (?:and|y|e)) {one}{_WHEN}?(?=$|[,.;]| and | y )"
+    first = rf"\b{one}{_WHEN}?(?:,|,? (?:and|y|e)) (?={before}(?:{every})\b)"
+    is_listed = re.search(rf"\b(?:{every})\b{_WHEN}?{behind}|{first}", text)
+    shorter = re.sub(rf"{behind}|{first}", "", text, count=1) if is_listed else text
+    return _with_one_less(shorter, 1 + len(others)) if shorter != text else ""
+
+
+def _with_one_less(text: str, count: int) -> str:
+    """A statement of several beings or things with their number, if it tells that: `our two cats`
+    of which one is left are `our cat`."""
+
+    def fewer(found: re.Match[str]) -> str:
+        if _COUNTED.index(found["count"].lower()) % len(_COUNTS) != count - 2:
+            return found[0]
+        left = _COUNTED[_COUNTED.index(found["count"].lower()) - 1] if count > 2 else ""
+        if left:
+            return f"{found['own'] or ''}{left} {found['noun']}"
+        is_spanish = found["count"].lower() == "dos"
+        noun = re.sub(r"(?<=[^aeiou])ies$", "y", found["noun"])
+        noun = re.sub(r"ren$", "", noun) if noun.endswith("children") else noun.removesuffix("s")
+        article = ("una" if noun.endswith("a") else "un") if is_spanish else "one"
+        own = re.sub(r"(?i)(mi|nuestr[oa])s ", r"\1 ", found["own"] or "")
+        return f"{own}{noun}" if own else f"{article} {noun}"
+
+    return _COUNT_OF.sub(fewer, text, count=1)
+
+
+_COUNTS = ("two", "three", "four", "five", "six")
+_COUNTED = (*_COUNTS, "dos", "tres", "cuatro", "cinco", "seis")
+_COUNT_OF = re.compile(
+    rf"\b(?P<own>(?:my|our|mis|nuestr[oa]s) )?(?P<count>{'|'.join(_COUNTED)})"
+    r" (?P<noun>[^\W\d_]+)\b",
+    _I,
+)
+"""Several beings or things with their number: `our two cats`."""
 
 
 def split_announcement(text: str) -> tuple[str, str]:
@@ -314,7 +393,8 @@ def named_before(text: str, before: str, every: Sequence[str]) -> Statement | No
         (text[: one.start()], text[one.end() :], bool(_RESULT.search(one[0])))
         for one in _BORDER.finditer(text)
     ]
-    others = [one for one in every if value_key(one) != value_key(before)]
+    # With what the being of the clause before it is to the speaker: `my mate Rob left`.
+    others = [one for one in every if not before or not value_key(before) <= value_key(one)]
     for first, rest, is_result in [*parts, *([(before, text, False)] if before else [])]:
         is_now = bool(_SUCCEEDS_NOW.search(rest))
         is_instead = is_now or is_result or bool(_TAKES_OVER.search(rest))
@@ -336,17 +416,33 @@ def _of_two_parts(first: str, rest: str, earlier: str, is_instead: bool) -> Stat
     is_instead = is_instead or bool(gone and _SUCCEEDS.search(rest))
     if is_instead and (found := with_typed_value(earlier, f"{first} {gone}", bare)):
         return found
-    named = concepts_of(first) & features(earlier).concepts - general() - light()
+    named = concepts_of(_ANNOUNCES.sub(" ", first)) & features(earlier).concepts
+    named -= general() | light()
     is_of_other = features(earlier).beings - features(first).beings or any(
         concepts_of(one[2]) & kin() and one[1] not in earlier for one in _OWNER.finditer(first)
     )
     if not named or is_of_other or not _IT_IS_ONLY.match(rest):
+        return None
+    if _name_differently(first, earlier):
         return None
     types = without_known(bare, values_of_part(bare), earlier)
     if types.keys() & values_in_place_of(bare, types, earlier).keys():
         own = concepts_of(outside(bare, types)) - general() - light() - features(earlier).concepts
         return None if own else with_types(earlier, bare, types)
     return _with_new(rest, earlier, first)
+
+
+def _name_differently(first: str, earlier: str) -> bool:
+    """Check whether two texts name different people or firms, and none that both name: `Ann moved
+    the deadline` says nothing of `the Acme report is due on Friday`."""
+    subject = leading_noun(first)
+    spans = typed_values(first).get(ValueType.NAME, ())
+    names = {subject.text} if subject and subject.is_named else set[str]()
+    names |= {first[slice(*one)] for one in spans}
+    others = {earlier[slice(*one)] for one in typed_values(earlier).get(ValueType.NAME, ())}
+    others |= {one.text for one in noun_phrases(earlier) if one.is_named}
+    one, other = (value_key(" ".join(each)) for each in (names, others))
+    return bool(one and other) and not one & other
 
 
 def _gone(text: str, earlier: str) -> str:
@@ -375,16 +471,22 @@ def substituted(
     first = before or "".join(known[-1:])
     if first and (before or _TAKES_OVER.search(text)):
         others = [one for one in every if one != first]
-        return first, text, _place_of_another(first, text, others)
+        return first, text, _place_of_another(first, text, others, is_apart=not before)
     return "", "", ""
 
 
 def _place_of_another(
-    first: str, rest: str, every: Sequence[str], *, is_result: bool = False
+    first: str,
+    rest: str,
+    every: Sequence[str],
+    *,
+    is_result: bool = False,
+    is_apart: bool = False,
 ) -> str:
     """The earlier statement about the being of the first clause, if by the second another being has
     its place: this names the same relation, says that it takes over, or (`is_result`) does
-    something because of the first."""
+    something because of the first. `is_apart`: they are of two messages, so that `now` alone does
+    not say that it takes over."""
     gone = next(iter(noun_phrases(first)), None)
     is_first = gone and first[: gone.start].lower() in ("", "a ")
     if not gone or not gone.is_being or not is_first:
@@ -393,7 +495,8 @@ def _place_of_another(
         return ""
     if antecedent(rest, [first])[0].startswith(gone.text):
         return ""
-    takes_over = bool(_TAKES_OVER.search(rest)) or (is_result and not _IS_SO.search(rest))
+    bare = _SUCCEEDS_NOW.sub(" ", rest) if is_apart else rest
+    takes_over = bool(_TAKES_OVER.search(bare)) or (is_result and not _IS_SO.search(rest))
     # Reversed: of equal points the latest.
     points = {
         one: _points_of_place(one, gone, first, rest, takes_over=takes_over)
@@ -427,7 +530,7 @@ def _points_of_place(
 
 def _newcomer(text: str, earlier: str) -> Mention | None:
     """The being of a clause that an earlier statement does not name."""
-    beings = (one for one in noun_phrases(text) if one.is_being)
+    beings = (one for one in noun_phrases(text) if one.is_being and not one.is_value)
     return next((one for one in beings if not _same_being(one, earlier)), None)
 
 
@@ -473,7 +576,8 @@ def _same_being(mention: Mention, text: str) -> bool:
 def elliptic(text: str) -> str:
     """An announcement with its subject: `packed in the gym` → `I packed in the gym`."""
     first = text.split(" ", 1)[0]
-    return f"I {text[0].lower()}{text[1:]}" if _ENGLISH_PAST.match(first) else text
+    subject = "I" if _ENGLISH_PAST.match(first) else "I'm" if _ENGLISH_PRESENT.match(text) else ""
+    return f"{subject} {text[0].lower()}{text[1:]}" if subject else text
 
 
 def is_successor(text: str, earlier: str, announcement: str) -> bool:
@@ -501,7 +605,10 @@ def successor(text: str, earlier: str, announcement: str = "") -> Statement:
 
     `announcement`: the part before it, which may name the value that is replaced.
     """
+    if found := with_measured(earlier, announcement, text):
+        return found
     if found := with_typed_value(earlier, announcement, _SUCCEEDS.sub(" ", text)):
+        found = whole_phrase(text, found) or found
         return found
     if found := restated(text, [earlier], [earlier], is_change=True):
         return found
@@ -568,7 +675,12 @@ def with_topic(text: str, earlier: str, announcement: str = "") -> str:
     topic = _topic(earlier, announcement)
     if not topic or said & before.topic & concepts_of(topic):
         return text
-    if not ended_part(announcement):
+    is_ended = bool(ended_part(announcement))
+    for word in [] if is_ended else re.findall(r"[^\W_]+", _ANNOUNCES.sub(" ", announcement)):
+        if before.topic & concepts_of(word) - general() and not word[0].isupper():
+            # "Switched course" names the topic itself.
+            return text if said & concepts_of(word) else f"{text} ({word})"
+    if not is_ended:
         # "Ana changed her mind, it's a cake now" is about Ana.
         names = [earlier[start:end] for start, end in typed_values(earlier).get(ValueType.NAME, ())]
         topic = " ".join([topic, *(one for one in names if one in announcement)])

@@ -155,6 +155,7 @@ _PHRASES = (
     (r"\b(?:seeing|dating|going out with) (?:someone|somebody|anyone|a\b|(?-i:[A-ZÁÉÍÓÚÑ]))|\b(?:who|what) (?:am|was) i (?:seeing|dating|going out with)\b|\bin a relationship\b|\b(?:saliendo|salgo|sal[ií]a) con (?:alguien|(?-i:[A-ZÁÉÍÓÚÑ]))", "marital partner"),
     (r"\bme (?:he )?cas(?:[eé]|ado)\b|\bnos (?:hemos )?casa(?:mos|do)\b|\bgot (?:married|hitched)\b|\btied the knot\b", "marital"),
     (r"\b(?:gone|moved|went) (?:back )?into (?!town\b|work\b|business\b)|\ba vivir\b|\bupped sticks\b|\b(?:gone|come|went) to live\b|\b(?:me|nos) (?:vine|vinimos|vengo) (?:a|para)\b", "home"),
+    (r"\b(?:what|which|my|our|home|(?:an?|the) (?:small|little|big|nice|new|same)) ?(?:city|town)\b|\bhometown\b|\b(?:qu[eé]|mi|nuestra|una) (?:\w+ )?ciudad\b", "home"),
     (r"\bfor a living\b|\ba qu[eé] (?:me|te|se) dedic[oa]s?\b|\bde qu[eé] trabaj[oa]\b", "work profession"),
     (r"\bwhat do i do\b(?! \w)|\ben qu[eé] trabajo\b", "work profession role"),
     (r"\b(?:i(?:['’]m| am)|we(?:['’]re| are)) (?:now |currently )?in (?-i:[A-ZÁÉÍÓÚÑ])\w+|\best(?:oy|amos) (?:viviendo )?en (?-i:[A-ZÁÉÍÓÚÑ])\w+", "home"),
@@ -180,7 +181,7 @@ _PHRASES = (
     (r"\blo m[ií]o\b|\b(?:partial to|keen on|big on|my (?:thing|cup of tea)|a sucker for)\b", "like"),
     (r"\bmis? viej[oa]s?\b(?= (?:es|se|le|cumple|vive|tiene|trabaja|est[aá]|\w+ó)\b|\W*$)", "mother father parent"),
     (r"\b(?:what|which) make\b|\bde qu[eé] marca\b", "brand"),
-    (r"\b(?:run|own|manage)s? (?:an?|my own|the) (?:\w+ )?(?:shop|store|bakery|caf[eé]|pub|bar|restaurant|farm|salon|gym|firm|business|company|studio|school|hotel|hostel|garage|stall|nursery|agency)\b|\b(?:llevo|regento) una? (?:tienda|bar|negocio|panader\w+|restaurante|taller|granja|peluquer\w+|tall\w+|librer\w+|quiosco|hostal)\b", "work business"),
+    (r"\b(?:(?:run|own|manage)s?|running|managing) (?:an?|my own|the) (?:\w+ )?(?:shop|store|bakery|caf[eé]|pub|bar|restaurant|farm|salon|gym|firm|business|company|studio|school|hotel|hostel|garage|stall|nursery|agency)\b|\b(?:llevo|regento) una? (?:tienda|bar|negocio|panader\w+|restaurante|taller|granja|peluquer\w+|tall\w+|librer\w+|quiosco|hostal)\b", "work business"),
     (r"\b(?:shopping|grocery) list\b|\bgroceries\b|\blista de la compra\b|\bneed to (?:buy|get)\b|\b(?:tengo|hay|falta) que comprar\b", "shoppinglist"),
     (r"\bhay fever\b", "allergy pollen health"),
     (r"\b(?:i['’]?m|i am|soy) (?:an? )?(?:aries|taurus|gemini|cancer|leo|virgo|libra|scorpio|sagittarius|capricorn|aquarius|pisces|c[aá]ncer|tauro|g[eé]minis|escorpio|sagitario|capricornio|acuario|piscis)\b", "zodiac"),
@@ -210,9 +211,9 @@ _PHRASES = (
     (r"\bcan(?:['’]t|not) stand\b|\bdo(?:es)?n['’]t (?:really )?like\b|\bno (?:me )?(?:gusta|soporto)n?\b", "dislike"),
     (r"\bcan(?:['’]t|not)(?: i)? (?:eat|have)\b|\bno puedo (?:comer|tomar)\b", "allergy health food"),
     (r"\ballerg\w+|\bal[eé]rgi\w+", "food"),
-    (r"\bphone number\b|\bn[uú]mero de tel[eé]fono\b", "phone"),
+    (r"(?:\b(?:my|our|his|her|their)(?: new| old)?|\b(?:the )?new|^\W*|[,;:.]) ?number\b(?! of\b| plate)|\bphone number\b|\bn[uú]mero de tel[eé]fono\b", "phone"),
     (r"\bwi-?fi\b", "wifi"),
-    (r"\b(?:broke up|split up|broken up|hemos roto|lo hemos dejado|rompimos)\b", "partner"),
+    (r"\b(?:broke up|split up|broken up|hemos roto|lo hemos dejado|rompimos)\b", "partner separation"),
     (r"\b(?:knock|clock)(?:s|ed)? (?:off|out)\b|\bfinish(?:es)? (?:work|my shift)\b|^i get off (?:work )?at\b|\b(?:salgo|sale|acab[oa]|termin[oa]) (?:de trabajar|del (?:curro|trabajo)|a las?)\b", "finish work"),
     (r"\bclock(?:s|ed)? (?:in|on)\b|\bstart(?:s)? work\b|\bshift (?:begin|start)s?\b|^(?:entro|empiezo) a las?\b|\b(?:entr[oa]|empiez[oa]) a trabajar\b|\bat work (?:by|for)\b", "begin work"),
     (r"\bi(?:['’]m on| make| am on) (?:about |around )?[£$€]?\d[\d.,]*(?:k\b| (?:a|per) (?:month|year|hour))", "salary money"),
@@ -234,8 +235,15 @@ _PHRASES = (
     (r"\boff on (?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\b(?:don['’]?t|not) (?:i |have to )?work\W*$|\bno (?:trabajo|curro)\W*$|^libro los\b", "dayoff"),
     (r"\bwhich hand\b|\bqu[eé] mano\b", "handed"),
     (r"\bhelp(?:s|ing)? out\b", "volunteer"),
+    (r"\b(?:driv(?:es?|ing)|cook(?:s|ing)?|cod(?:es?|ing)|teach(?:es|ing)?|clean(?:s|ing)?) for (?-i:[A-Z])", "employer work"),
     (r"\bwork(?:s|ed|ing)? for (?:the|an?)\b|\btrabaj[oa] para\b", "employer work"),
-    (r"\b(?:hand|turn) (?:it|them|that|this)? ?in\b", "deadline"),
+    (r"\b(?:hand|turn)(?:ed|s|ing)? (?:it|them|that|this)? ?in\b", "deadline"),
+    (r"\bhow much (?:do|am|did) i (?:now )?(?:get|make|on|earn|paid)\b(?! up)", "salary money"),
+    (r"(?<![\w.+-])[\w.+-]+@[\w-]+\.[a-z]", "email"),
+    (r"\b(?:an|per) hour\b|\bhourly\b|\d ?/ ?h(?:r|our)?\b|\bpor hora\b|\bla hora\b", "hourly"),
+    (r"^i(?:['’]m| am| now)? (?:now )?(?:work\w*|get paid|(?:got|have) an? (?:\w+ )?job)\b.*\d[\d.,]*(?:k|p)?(?: (?:an?|per) (?:hour|week|month|year)| ?/ ?h(?:r|our)?)\b", "salary money"),
+    (r"^[¿\W]*what (?:does|did) (?:my [\w-]+|our [\w-]+|[\w-]+) do\W*(?:\(my \w+\))?$", "work profession role"),
+    (r"(?-i:\b[A-Z])\w+ \(\d{1,2}\)", "age"),
     (r"\bturn(?:s|ing)? (?:\d{1,3}\b|(?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)\w*)", "birthday age"),
     (r"\bdolor(?:es)? de cabeza\b", "headache health pain"),
     (r"\bbad (?:back|knees?|hip|neck|shoulder|foot|leg|stomach|tooth)\b|\b(?:back|knees?|hip|neck|shoulder|foot|leg|stomach) (?:is|are|['’]s) (?:bad|killing)\b|\btengo (?:el|la|los|las) \w+ (?:fatal|mal|hech[oa]s? polvo)\b", "pain health"),
@@ -251,7 +259,7 @@ _PHRASES = (
     (r"\b(?:good|great|brilliant|ace) at\b|\bse (?:me|le) dan? (?:bien|genial)\b", "goodat"),
     (r"\b(?:in|into|en) (?:year|grade|form|reception|sixth form)(?: \d+)?\b", "study school schoolyear"),
     # The form of a telephone number.
-    (r"(?<!\d)(?:\+\d{1,3}[ .-]?)?(?:0\d{2,4}|[679]\d{2})(?:[ .-]?\d{2,4}){2,3}(?!\d)", "phone"),
+    (r"(?<!\d)(?<!number is )(?<!number )(?<!número es )(?<!número )(?:\+\d{1,3}[ .-]?)?(?:0\d{2,4}|[679]\d{2})(?:[ .-]?\d{2,4}){2,3}(?!\d)", "phone"),
     (r"\bget married\b|\bcaso\b|\bcasamos\b|\bcasarme\b", "wedding marital"),
 )  # fmt: skip
 """Patterns of expressions of several words, and their concepts."""
@@ -336,6 +344,11 @@ _NUMBER_WORDS = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
     "|un[oa]?|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce"
 )
+_AMOUNT = (
+    r" ?(?:(?:an?|per) (?:hour|day|week|month|year)|/ ?h|€|£|\$|(?:euros?|eur|pounds?|quid|dollars?"
+    r"|kg|kilos?|km|miles?|each|metres|meters|m|l|litres|la hora|por hora|al (?:mes|d[ií]a))\b)"
+)
+"""Unit behind a number that is no time: `7.50 an hour`."""
 TYPED: Mapping[ValueType, re.Pattern[str]] = {
     ValueType.DAY: re.compile(
         rf"\b(?:(?:{WEEKDAYS})(?:,? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?)?"
@@ -358,10 +371,10 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     ValueType.TIME: re.compile(
-        rf"\b(?:\d{{1,2}}[:.]\d\d(?: ?[ap]\.?m\b\.?| ?h)?|\d{{1,2}} ?(?:[ap]\.?m\b\.?|h\b)"
+        rf"\b(?:(?<![£$€.,])\d{{1,2}}[:.][0-5]\d(?![\d.]|{_AMOUNT})(?: ?[ap]\.?m\b\.?| ?h)?|\d{{1,2}} ?(?:[ap]\.?m\b\.?|h\b)"
         rf"|(?:\d{{1,2}}|{_NUMBER_WORDS}) o['’]clock"
         rf"|(?<!from )(?:(?:five|ten|twenty|twenty-five|a quarter|quarter|half|\d{{1,2}}) (?:past|to)|half) (?:\d{{1,2}}|{_NUMBER_WORDS})\b"
-        rf"|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d| (?-i:[A-ZÁÉÍÓÚÑ][a-z]))|noon|midnight"
+        rf"|at \d{{1,2}} ?[ap]\.?m\b\.?|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d| (?-i:[A-ZÁÉÍÓÚÑ][a-z]))|noon|midnight"
         r"|(?:(?<=moved to )|(?<=back to )|(?<=forward to )|(?<=put it to ))\d{1,2}(?=$|[,;.]| (?:in|on)\b)"
         rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}(?![\d:.]*\d)|{_NUMBER_WORDS})(?: y media| (?:y|menos) (?:cuarto|cinco|diez|veinte|veinticinco))?)",
         re.IGNORECASE,
@@ -456,9 +469,14 @@ def values_of_part(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]
         for kind, spans in typed_values(mark + text).items()
     }
     names = values.pop(ValueType.NAME, ())
-    if names := tuple(one for one in names if one[0] > 0 or text[slice(*one)].lower() not in STOP):
+    if names := tuple(one for one in names if one[0] > 0 or not _is_stop(text[slice(*one)])):
         values[ValueType.NAME] = names
     return values
+
+
+def _is_stop(word: str) -> bool:
+    """Check whether a word is one of function, maybe with a verb: `They`, `They've`."""
+    return re.split("['’]", word.lower())[0] in STOP
 
 
 @lru_cache(maxsize=2000)
@@ -534,7 +552,9 @@ look like English ones or, without accents, like others (`son`, `soy`, `te`), an
 childhood, which is no child's."""
 _IDIOM = re.compile(
     r"\b(?:for a living|set off by|r[au]n(?:s|ning)? out|get along|got along|up to|ended up"
-    r"|put me on|look(?:s|ed)? after|pa(?= (?:el|la|los|las|que|(?-i:[A-ZÁÉÍÓÚÑ]))))\b",
+    r"|put me on|(?:(?<=['’]s)|\b(?:is|was|are|were|be|been|came|come|comes|got|get|back"
+    r"|go|goes|going|went|gone|stay\w*))(?: now| back| all)? home(?! of\b| address\b)"
+    r"|look(?:s|ed)? after|pa(?= (?:el|la|los|las|que|(?-i:[A-ZÁÉÍÓÚÑ]))))\b",
     re.IGNORECASE,
 )
 """Expressions whose words mean something else by themselves."""
@@ -580,7 +600,8 @@ def _inflected(word: str) -> frozenset[str] | None:
         if found := concepts.get(base + base_ending):
             return found
         # "Jogging": the consonant is doubled.
-        if ending in ("ed", "ing") and base[-1] == base[-2] and (found := concepts.get(base[:-1])):
+        is_doubled = len(base) > _MIN_BASE_CHARS and base[-1] == base[-2]
+        if ending in ("ed", "ing") and is_doubled and (found := concepts.get(base[:-1])):
             return found
     return None
 

@@ -336,6 +336,59 @@ def _best(told: list[str], question: str) -> str:
             "¿cuándo es el cumple de Quique?",
             "El cumple de mi marido Quique es en enero",
         ),
+        # Where somebody lives of whom the speaker tells.
+        (
+            [
+                "I live in Hull with my cousin Ivo",
+                "I have two sons, Rob, who lives in Peru, and Max",
+            ],
+            "where do I live?",
+            "I live in Hull with my cousin Ivo",
+        ),
+        # The subject rather than a being beside it.
+        (
+            ["I live in Hull with my cousin Ivo", "Ivo's in a clinic in York"],
+            "where is Ivo?",
+            "My cousin Ivo's in a clinic in York",
+        ),
+        # Another place than is asked for.
+        (["I live in Hull"], "do I live in Peru?", "I live in Hull"),
+        # Whether it still is so.
+        (["Ivo is home again"], "is Ivo in hospital?", "Ivo is home again"),
+        # What somebody does is their work.
+        (
+            ["Nora gave up nursing", "Nora's running a bakery with a friend"],
+            "what does Nora do?",
+            "Nora's running a bakery with a friend",
+        ),
+        (
+            ["My late uncle Gus passed away in May", "My late uncle Gus was a tailor"],
+            "what did my uncle do?",
+            "My late uncle Gus was a tailor",
+        ),
+        # By the hour, not by the day.
+        (
+            ["My day rate is 280", "I charge 35 an hour for small repairs"],
+            "what's my hourly rate?",
+            "I charge 35 an hour for small repairs",
+        ),
+        (
+            ["I'm working at a kiosk on Sundays, 11.20 an hour"],
+            "how much do I earn?",
+            "I'm working at a kiosk on Sundays, 11.20 an hour",
+        ),
+        # The age behind a name.
+        (
+            ["I'm Eve, mum of Tom (11) and Ava (7)"],
+            "how old is Ava?",
+            "I'm Eve, mum of Tom (11) and Ava (7)",
+        ),
+        # Done to the speaker by a doctor.
+        (
+            ["The doctor put my warfarin up to 4 mg"],
+            "how much warfarin do I take?",
+            "The doctor put my warfarin up to 4 mg",
+        ),
         # What is over is no answer if what holds instead was told after it.
         (
             ["I dropped out of law school", "I study nursing now in Hull"],
@@ -360,6 +413,20 @@ def test_an_answer_tells_what_the_question_lacks(
 ) -> None:
     candidates = [Candidate(text=one) for one in statements_of(told)]
     assert find_answers(question, candidates)[0].text == answer
+
+
+def test_a_number_is_no_price() -> None:
+    told = [Candidate(text="Our cleaner Ivy charges £14 an hour")]
+
+    assert not find_answers("what is Ivy's number?", told)
+
+
+def test_all_medicines_are_told() -> None:
+    told = ["I take iron tablets, 20 mg, with lunch", "I take ramipril 5 mg", "I live in Hull"]
+
+    found = find_answers("what tablets do I take?", [Candidate(text=one) for one in told])
+
+    assert {one.text for one in found} == {*told[:2]}
 
 
 def answers_of(told: list[str], question: str) -> list[str]:
@@ -494,3 +561,14 @@ def test_all_allergies_are_told() -> None:
 )
 def test_a_statement_stands_in_the_group_that_it_is_about(text: str, group: str) -> None:
     assert group_statements([text]) == {group: [text]}
+
+
+def test_what_only_has_a_word_of_the_question_follows_nothing() -> None:
+    home = ["We live at 4 Mill Lane", "The wifi password at home is Otter22"]
+    code = ["The gate code is 4410", "Leo gave up judo"]
+
+    assert answers_of(home, "where do we live?") == home[:1]
+    assert answers_of(code, "what's the gate code?") == code[:1]
+    assert answers_of(["I live in Ayr", "I work from home now"], "where do I live?") == [
+        "I live in Ayr"
+    ]

@@ -44,11 +44,54 @@ from spade_llm.understanding.wording import in_second_person
         ("Tengo un perro, se llama Thor", ["Tengo un perro que se llama Thor"]),
         ("allergic to kiwi btw", ["I'm allergic to kiwi"]),
         ("been to Peru twice", ["I've been to Peru twice"]),
+        ("switched banks btw, using Monzo now", ["I switched banks, using Monzo now"]),
+        # Letters that are left out, and a greeting with a name for the assistant.
+        ("dads having his knee done", ["Dad's having his knee done"]),
+        ("we've split up, Kit and I.", ["We've split up, Kit and I"]),
+        ("met someone new, her names carla", ["I met someone new called carla"]),
+        ("hello again dear, I keep bees", ["I keep bees"]),
+        ("Jo moved to Cork", ["Jo moved to Cork"]),
+        # A medicine with its dose; a ticket with its seat; a new client.
+        ("also bisoprolol 2.5 mg at night", ["I also take bisoprolol 2.5 mg at night"]),
+        ("iron tablets, 20 mg, with lunch", ["I take iron tablets, 20 mg, with lunch"]),
+        ("concert ticket, row F seat 22", ["Concert ticket, row F seat 22"]),
+        ("new client: Moss Brewery, they pay late", ["New client: Moss Brewery; they pay late"]),
+        ("trim 9 quid, wash and cut 20", ["Trim 9 quid, wash and cut 20"]),
+        ("on naproxen 250 twice a day", ["I'm on naproxen 250 twice a day"]),
+        # What the speaker tells of two things, and of themselves and another.
+        (
+            "the safe code is 8812 and the gardener, Al, comes on Mondays",
+            ["The safe code is 8812", "The gardener, Al, comes on Mondays"],
+        ),
+        ("our rent is 900, the deposit is 450", ["Our rent is 900", "The deposit is 450"]),
+        (
+            "I'm allergic to wool, and Ava can't have wheat",
+            ["I'm allergic to wool", "Ava can't have wheat"],
+        ),
+        # Two names, two dates; two others who did two things.
+        ("Tom is in year 4, Ava goes to nursery", ["Tom is in year 4", "Ava goes to nursery"]),
+        (
+            "the essay is due on Monday, the slides on Friday",
+            ["The essay is due on Monday", "The slides is due on Friday"],
+        ),
+        (
+            "my parents sold the farm and bought a flat in Bude",
+            ["My parents sold the farm and bought a flat in Bude"],
+        ),
+        # What a doctor finds is so; what they advise is not.
+        ("the paediatrician says Tom has outgrown his asthma", ["Tom has outgrown his asthma"]),
+        ("la pediatra dice que Leo tiene anemia", ["Leo tiene anemia"]),
+        (
+            "the doctor says I should eat less salt",
+            ["The doctor says I should eat less salt"],
+        ),
+        # A new amount stays with what it is of.
+        ("my wage went up, I get 410 a week now", ["My wage went up; I get 410 a week now"]),
         ("can't stand jazz", ["I can't stand jazz"]),
         # Notes without a verb.
         ("vet on Friday at 5", ["Vet on Friday at 5"]),
         ("garage code 1180", ["Garage code 1180"]),
-        ("lunch w Kate friday 1pm", ["Lunch w Kate friday 1pm"]),
+        ("lunch w Kate friday 1pm", ["Lunch with Kate friday 1pm"]),
         ("boda de Luis el 6", ["Boda de Luis el 6"]),
         ("wifi pw: abc123", ["Wifi pw: abc123"]),
         # A day before the sentence is no elliptic statement; a second verb is one of its own.
@@ -389,7 +432,11 @@ def test_the_name_that_both_clauses_have_takes_the_place_of_nothing() -> None:
     ("earlier", "message", "holds"),
     [
         ("Rent's 620 each, due on the 1st", "they put the rent up, 655 now", "Rent's 655 each"),
-        ("Exam on 14 January, part 1", "the exam got pushed back to the 28th", "Exam on the 28th"),
+        (
+            "Exam on 14 January, part 1",
+            "the exam got pushed back to the 28th",
+            "Exam on 28th January",
+        ),
         (
             "I climb on Mondays and Thursdays",
             "I've switched climbing to Tuesdays and Thursdays",
@@ -754,7 +801,7 @@ def test_one_of_two_pets_dies(message: str) -> None:
     current = statements_of(["Tengo dos gatos, Nube y Trasto", message])
 
     assert len(current) == 2
-    assert "Tengo dos gatos, Nube" in current
+    assert "Tengo un gato, Nube" in current
 
 
 @pytest.mark.parametrize(

@@ -247,3 +247,180 @@ def test_a_message_is_read_in_a_few_milliseconds() -> None:
 )
 def test_what_is_said_of_another_being_changes_nothing(earlier: str, text: str) -> None:
     assert earlier in _current(earlier, text)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "messages", "holds"),
+    [
+        # Medicines, with their doses.
+        (
+            ["I take one capsule of gabapentin, 100 mg, for my nerves"],
+            ["the doctor has taken me off the gabapentin and put me on pregabalin 75 mg instead"],
+            ["I take one capsule of pregabalin 75 mg, for my nerves"],
+        ),
+        (
+            ["I take apixaban 5 mg at night and omeprazole in the morning"],
+            ["the cardiologist stopped the apixaban"],
+            ["The cardiologist stopped the apixaban", "I take omeprazole in the morning"],
+        ),
+        # Prices, and what is sold with its number plate.
+        (
+            ["Our cleaner Ivy charges £12.50 an hour, her number is 07700 900321"],
+            ["Ivy put her rates up, it's 14 pounds an hour from now on"],
+            ["Our cleaner Ivy charges £14 an hour, her number is 07700 900321"],
+        ),
+        (["My rent is 615"], ["the landlord put the rent up, it's 640 now"], ["My rent is 640"]),
+        (
+            ["I drive a red Fiat, reg KT09 HGD"],
+            ["sold the Fiat, bought a diesel Mazda"],
+            ["I sold the Fiat", "I drive a diesel Mazda"],
+        ),
+        # One item of a list, and the number of those that are left.
+        (
+            ["My clients are Bright Tiles, a bakery called Crumb and the town hall"],
+            ["I no longer work for Crumb"],
+            [
+                "I no longer work for Crumb (clients)",
+                "My clients are Bright Tiles and the town hall",
+            ],
+        ),
+        (
+            ["We have two rabbits, Clover and Basil"],
+            ["Basil died on Sunday"],
+            ["Basil died on Sunday (rabbits)", "We have one rabbit, Clover"],
+        ),
+        # A job that is given up for one that is to come, and a reconciliation.
+        (
+            ["I work at a shoe shop"],
+            ["I've handed in my notice at the shoe shop, I start at a brewery on the 1st"],
+            ["I start at a brewery on the 1st (work)"],
+        ),
+        (["I'm separated"], ["Joe and I got back together"], ["Joe and I got back together"]),
+        # Only the place changes for those who move along.
+        (
+            ["I live in Derby with my wife and a dog"],
+            ["I've moved to Truro"],
+            ["I live in Truro with my wife and a dog"],
+        ),
+        (
+            ["I'm Meg, a piano tuner based in Hull"],
+            ["I've moved to Bath"],
+            ["I'm Meg, a piano tuner based in Bath"],
+        ),
+        # A date that is changed by those who were named before it.
+        (
+            ["I have an appointment with the skin clinic on the 3rd of June at nine"],
+            ["the skin clinic rang, they've put me back to the 17th, same time"],
+            ["I have an appointment with the skin clinic on the 17th of June at nine"],
+        ),
+        (
+            ["The brochure is due on 4 May"],
+            ["the printer pushed the brochure back a week, to the 11th"],
+            ["The brochure is due on 11th May"],
+        ),
+        (
+            ["Ben plays cricket on Fridays"],
+            ["Ben stopped cricket, he's in the choir now, Mondays"],
+            ["Ben's in the choir now, Mondays"],
+        ),
+        # Of several medicines, and beside a code, the dose of the one that is named.
+        (
+            ["I take bisoprolol 5 mg", "I take digoxin 125 mcg", "The gate code is 4410"],
+            ["the consultant upped my bisoprolol to 10", "we changed the gate code to 7712"],
+            ["I take bisoprolol 10 mg", "I take digoxin 125 mcg", "The gate code is 7712"],
+        ),
+        # Who came in the place of another comes at another price.
+        (
+            ["The cleaner, Flo, comes on Fridays and charges 12 euro an hour"],
+            ["Flo's moving to Spain so a girl called Inga is doing the cleaning, 14 an hour"],
+            ["A girl called Inga is doing the cleaning, 14 an hour"],
+        ),
+        (
+            ["My mate Rob rents the spare desk, 90 a week"],
+            ["Rob left so I've got a woman called Dee on the desk, 95 a week"],
+            ["I've got a woman called Dee on the desk, 95 a week"],
+        ),
+        # Back from where they were, and done before it was due.
+        (["Dad's in Kenya till May"], ["Dad is back from Kenya"], ["Dad is back from Kenya"]),
+        (["The MOT is due on 8 June"], ["the MOT's done"], ["The MOT's done"]),
+        # The price stays with the one who asks it.
+        (
+            ["My gardener Sid charges me £20 an hour"],
+            ["Sid retired, I use a firm called Acorn now, £25 an hour"],
+            ["Sid retired (gardener)", "My gardener Acorn charges me £25 an hour"],
+        ),
+    ],
+)
+def test_a_change_reaches_what_was_told_in_another_conversation(
+    earlier: list[str], messages: list[str], holds: list[str]
+) -> None:
+    after = _after(earlier, messages)
+
+    assert set(holds) <= set(after)
+    assert not set(earlier) & set(after) - set(holds)
+    # What announces the change may stand beside it.
+    assert len(after) <= len(holds) + 1
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message"),
+    [
+        # A list of names is no home, and has no street.
+        ("My clients are Alder Press and the city library", "I've moved to a flat in Stirling"),
+        ("I have two sons: Rob, who lives in Peru, and Max", "they sold the house in Lima"),
+        # Another woman, another man, another mother.
+        ("Rose is in hospital in Truro", "Hannah got her degree and she starts at a firm in Bath"),
+        ("My dad lives with my sister Eve in Cork", "my sister has moved to Malta"),
+        ("My colleague Al is off sick", "Meg is 9 now"),
+        # Someone who is home again still has an appointment, and an allergy.
+        ("I have an appointment with the heart clinic on 5 May", "Rose is home again"),
+        ("Eggs bring me out in a rash", "Rose is home again"),
+        ("I take iodine for my thyroid", "Nan's out of hospital"),
+        ("I take thyroxine for my thyroid", "I'm much better now"),
+        # A school, a club; a birthday, a lesson on Mondays.
+        ("Ben is in year 8 at Oakfield School", "Ben's in the chess club now"),
+        ("Mia has ballet on Mondays", "Mia turned 8 on Sunday"),
+        # A number of something else.
+        ("My member number is 99120045", "my phone was stolen, new number is 07700 900456"),
+        ("Our plumber is Ray, 07700 900777", "the deposit is 7 pounds now"),
+        # Another medicine, and that of another person.
+        ("I take ramipril 5 mg", "I came off the sertraline in May"),
+        ("Mia always has her inhaler with her", "I came off the sertraline in May"),
+        ("I take digoxin 125 mcg", "I take bisoprolol 5 mg"),
+        ("I take digoxin 125 mcg", "the consultant upped my bisoprolol to 10"),
+        ("We have twins, Rob and Ava", "Ava can't have wheat"),
+        # What is due, and what others have put off.
+        ("The Alder leaflet is due on 2 May", "Helen moved the deadline again, now it's 9 May"),
+        ("The report is due on 2 May", "the slides are due on 9 May"),
+        # A new client beside the others; a debt is over when it is paid.
+        ("My clients are Alder Press and Oak Foods", "new client: Moss Brewery"),
+        ("Oak Foods owes me 300 pounds", "I no longer work for Oak Foods"),
+        ("I study law at Hull", "I dropped out of the netball club"),
+    ],
+)  # fmt: skip
+def test_a_change_of_one_thing_ends_nothing_of_another(earlier: str, message: str) -> None:
+    assert earlier in _after([earlier], [message])
+
+
+def test_a_debt_is_over_when_it_is_paid() -> None:
+    owed = "Oak Foods owes me 300 pounds"
+
+    assert _after([owed], ["Oak Foods finally paid"]) == ["Oak Foods finally paid"]
+    assert owed in _after([owed], ["I get paid on Fridays"])
+
+
+def test_somebody_else_does_it_now() -> None:
+    told = "Our nanny Flo costs £9 an hour"
+
+    assert told not in _after([told], ["we've found another nanny, Flo was always late"])
+    assert told in _after([told], ["we've found another nanny"])
+
+
+def _after(earlier: list[str], messages: list[str]) -> list[str]:
+    """What holds after the messages of a conversation, of which nothing of `earlier` was told."""
+    holds = list(earlier)
+    for number, message in enumerate(messages):
+        known = read_history(messages[:number]).current
+        for new in read_message(message, known, holds).statements:
+            holds = [one for one in holds if not replaces(new, one)] + [new.text]
+    return holds

@@ -200,7 +200,8 @@ _NOW = re.compile(
 )
 """What may stand behind that: `what time is my train?` does not ask for the present time."""
 _OF_EVENT = LazyPattern(
-    r"[¿\s]*(?:(?:and|y),? )?(?:on|en|and|y) (?:which|what|qu[eé]) d\w+[\s?]*$", _I
+    r"[¿\s]*(?:(?:and|y),? )?(?:on|at|en|a|and|y) (?:which|what|qu[eé]) (?:d\w+|time|hora)[\s?]*$",
+    _I,
 )
 """It asks for the day of what was spoken of: `and on which day?`."""
 _PLACE = re.compile(r"\b(?:in|at|en)\s+(?:the city of |la ciudad de )?(?P<place>[^?!]+)", _I)
