@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -82,6 +82,8 @@ class Comparison:
     subject: str
     closings: Mapping[str, datetime]
     """Ids of memories that no longer hold, and since when."""
+    closed: tuple[MemoryEntry, ...] = ()
+    """Those memories, as they will be then."""
     told: tuple[MemoryDraft, ...] = ()
     """Facts that the messages state, and that are not known yet."""
     compared: tuple[SaidMessage, ...] = ()
@@ -118,7 +120,7 @@ class FactRevision:
         waiting = deque(self._waiting.get(subject, ()))
         if len(message.text) <= MAX_CHARS and read_message(message.text).may_change:
             waiting.append(message)
-        closings: dict[str, datetime] = {}
+        closed: dict[str, MemoryEntry] = {}
         told: list[MemoryDraft] = []
         compared: list[SaidMessage] = []
         try:
@@ -127,7 +129,7 @@ class FactRevision:
                     while waiting:
                         replaced, stated = await self._read(waiting[0], subject)
                         for one in replaced:
-                            closings.setdefault(one.id, waiting[0].at)
+                            closed.setdefault(one.id, replace(one, invalid_at=waiting[0].at))
                         told += stated
                         compared.append(waiting.popleft())
         except (RequestError, ServiceError, TimeoutError) as error:
@@ -139,7 +141,8 @@ class FactRevision:
                 compared.append(waiting.popleft())
         return Comparison(
             subject=subject,
-            closings=closings,
+            closings={id: one.invalid_at for id, one in closed.items() if one.invalid_at},
+            closed=tuple(closed.values()),
             told=tuple(told),
             compared=tuple(compared),
             waiting=tuple(waiting),

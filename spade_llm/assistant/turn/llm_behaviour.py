@@ -70,12 +70,14 @@ from spade_llm.core.errors import (
     StorageFailed,
 )
 from spade_llm.core.text import describe_seconds, join_words
+from spade_llm.memory.contract import ScoredMemory
 from spade_llm.messaging import Encoding
 from spade_llm.providers.model import (
     ChatModel,
     ContextMessage,
     ToolSpec,
     UserMessage,
+    language_model,
     safe_name,
     same_model,
 )
@@ -303,12 +305,16 @@ class LLMBehaviour(Behaviour):
         )
 
     async def _revised(self, recalled: RecallResult, found: Comparison | None) -> RecallResult:
-        """The recalled memories without those that are outdated, which are closed."""
+        """The recalled memories without those that are outdated, which are closed. Rules get these
+        as such: they word a change with what it ends."""
         if self._revision is None or found is None:
             return recalled
         closed = await self._revision.close(found)
-        kept = tuple(one for one in recalled.memories if one.entry.id not in closed)
-        return replace(recalled, memories=kept)
+        kept = [one for one in recalled.memories if one.entry.id not in closed]
+        if not language_model(self.model):
+            former = (one for one in found.closed if one.id in closed)
+            kept += (ScoredMemory(entry=one, score=1.0) for one in former)
+        return replace(recalled, memories=tuple(kept))
 
     async def _respond_with_options(
         self,
