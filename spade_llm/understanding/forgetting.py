@@ -335,6 +335,39 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     return (not with_mentions and named) or found or _akin(topic, statements)
 
 
+def without_part(topic: str, statement: str) -> tuple[str, str]:
+    """A statement without the number, address or code that a request means, and that part: `my
+    landlord is Mr Ross`, `his number is 555 0101`. Empty if it tells nothing else."""
+    if not _OF_PART.search(topic):
+        return "", ""
+    asked = concepts_of(topic) & _PARTS_OF
+    for part in _TOLD_ASIDE.finditer(statement):
+        if concepts_of(part["part"]) & (asked or _PARTS_OF):
+            rest = f"{statement[: part.start()]}{statement[part.end() :]}".strip(" ,;")
+            is_told = len(rest.split()) >= MIN_REST_WORDS
+            return (rest[:1].upper() + rest[1:], part["part"]) if is_told else ("", "")
+    return "", ""
+
+
+_OF_PART = LazyPattern(
+    r"\b(?:number|phone|mobile|e-?mail|address|code|pin|password|n[uú]mero|tel[eé]fono|m[oó]vil"
+    r"|correo|direcci[oó]n|c[oó]digo|clave|contrase[ñn]a)\b",
+    _I,
+)
+_PARTS_OF = frozenset({"address", "code", "email", "number", "password", "phone", "pin"})
+_TOLD_ASIDE = LazyPattern(
+    r"(?:[,;]| and| y) (?P<part>"
+    r"(?:(?:his|her|its|their|the|my|our|su|el|la|mi) )?(?:[\w'’-]+ ){0,2}?"
+    r"(?:number|phone|mobile|e-?mail|address|code|pin|password|n[uú]mero|tel[eé]fono|m[oó]vil|correo"
+    r"|direcci[oó]n|c[oó]digo|clave|contrase[ñn]a)(?:['’]s| is| es|:)? [^,;]+"
+    r"|[\w.+-]+@[\w.-]+\w|\+?\d[\d ]{5,}\d)(?=$|[,;.]| and | y )",
+    _I,
+)
+"""A number, an address or a code behind what else a statement tells."""
+MIN_REST_WORDS = 3
+"""Minimum length in words of what is left of a statement."""
+
+
 def _akin(topic: str, statements: Sequence[str]) -> list[int]:
     """Indices of the statements with another form of a word of the topic: `ronquidos`, `ronca`."""
     wanted = _stems(topic)

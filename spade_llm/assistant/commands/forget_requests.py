@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ from spade_llm.understanding.forgetting import (
     replaced_by,
     several_topics,
     spared,
+    without_part,
 )
 from spade_llm.understanding.lists import change_of_list
 from spade_llm.understanding.statements import statements_of
@@ -108,6 +109,8 @@ class _PendingForget:
     """Time until which it can be answered or undone, on the clock of ForgetRequests."""
     language: str
     """Language of the request: `/undo` has none."""
+    kept: tuple[str, ...] = ()
+    """Ids of what is left of entries of which a part was forgotten."""
 
 
 class ForgetRequests:
@@ -177,7 +180,9 @@ class ForgetRequests:
         found = [*{one.id: one for group in by_topic for one in group}.values()]
         if any(_is_unclear(request, group) for group in by_topic):
             return self._ask(turn_input, found)
-        return await self._forget(memory, turn_input, found, language_of(turn_input.text))
+        return await self._forget(
+            memory, turn_input, found, language_of(turn_input.text), topic=topic
+        )
 
     async def _answer_to_choice(self, memory: OwnedMemory, turn_input: ChatTurnInput) -> str | None:
         """Forget what the message chooses; None: nothing was asked, or it chooses nothing."""
@@ -209,18 +214,32 @@ class ForgetRequests:
         turn_input: ChatTurnInput,
         entries: Sequence[MemoryEntry],
         language: str,
+        *,
+        topic: str = "",
     ) -> str:
+        """Forget entries. Of one that tells more than the topic (`the landlord's number`), the rest
+        is kept."""
         texts = _distinct(entries)
         ids = [one.id for one in entries]
+        rests = [(one, *without_part(topic, one.content)) for one in entries]
         # The entries last: if memory fails before, the same request finds them again.
         await self._forget_repetitions(memory, turn_input, texts, but=ids)
         await memory.forget(ids, subject=turn_input.peer)
+        kept = [
+            await memory.add(replace(_draft_of(one), content=rest))
+            for one, rest, _ in rests
+            if rest and one.invalid_at is None
+        ]
         self._undoable[turn_input.peer] = _PendingForget(
-            entries=tuple(entries), until_s=self._clock() + UNDO_S, language=language
+            entries=tuple(entries),
+            until_s=self._clock() + UNDO_S,
+            language=language,
+            kept=tuple(one.id for one in kept),
         )
         for conversation in self._conversations.of_peer(turn_input.message.owner):
             await _redact(conversation, texts, self._conversations)
-        told = "; ".join(in_second_person(one, language) for one in texts)
+        parts = {one.content.strip(" ."): part for one, _, part in rests if part}
+        told = "; ".join(in_second_person(parts.get(one, one), language) for one in texts)
         return _TEXTS[language].forgotten.format(told)
 
     async def _forget_repetitions(
@@ -267,6 +286,8 @@ class ForgetRequests:
             return _TEXTS[language_of(turn_input.text)].nothing_to_undo
         for entry in pending.entries:
             await _restore(memory, entry)
+        if pending.kept:
+            await memory.forget(pending.kept, subject=turn_input.peer)
         if self._undoable.get(turn_input.peer) is pending:
             del self._undoable[turn_input.peer]
         told = [in_second_person(one, pending.language) for one in _distinct(pending.entries)]

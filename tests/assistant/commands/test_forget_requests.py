@@ -75,6 +75,37 @@ async def test_a_fact_is_forgotten_in_words_and_comes_back_with_undo() -> None:
         assert "It is back" not in await say("undo")
 
 
+async def test_a_change_of_another_conversation_is_told_in_the_words_of_the_fact() -> None:
+    async with a_dialogue() as say:
+        await say("the brochure is due on 4 May")
+        await say("/new")
+
+        changed = await say("the printer pushed the brochure back a week, to the 11th")
+        assert "the brochure is due on 11th May" in changed
+
+        await say("/new")
+        assert "11th May" in await say("when is the brochure due?")
+        assert "4 May" in await say("and before?")
+
+
+async def test_a_number_is_forgotten_without_what_stands_beside_it() -> None:
+    async with a_dialogue() as say:
+        await say("my plumber is Ray Poole, his number is 07700 900555")
+        await say("my contact at Alder is Meg Hale, meg@alder.example")
+
+        assert "forgotten it: his number is 07700 900555" in await say(
+            "forget the plumber's number"
+        )
+        assert "900555" not in await say("what is my plumber's number?")
+        assert "Ray Poole" in await say("who is my plumber?")
+
+        assert "It is back" in await say("undo")
+        assert "900555" in await say("what is my plumber's number?")
+
+        assert "meg@alder.example" in await say("please delete Meg's email")
+        assert "Meg Hale" in await say("who is my contact at Alder?")
+
+
 async def test_of_two_illnesses_the_named_one_is_forgotten() -> None:
     async with a_dialogue() as say:
         await say("I was diagnosed with depression")
