@@ -82,6 +82,8 @@ class Comparison:
     subject: str
     closings: Mapping[str, datetime]
     """Ids of memories that no longer hold, and since when."""
+    outdated: tuple[MemoryEntry, ...] = ()
+    """These memories, as they were."""
     told: tuple[MemoryDraft, ...] = ()
     """Facts that the messages state, and that are not known yet."""
     compared: tuple[SaidMessage, ...] = ()
@@ -119,6 +121,7 @@ class FactRevision:
         if len(message.text) <= MAX_CHARS and read_message(message.text).may_change:
             waiting.append(message)
         closings: dict[str, datetime] = {}
+        outdated: list[MemoryEntry] = []
         told: list[MemoryDraft] = []
         compared: list[SaidMessage] = []
         try:
@@ -128,6 +131,7 @@ class FactRevision:
                         replaced, stated = await self._read(waiting[0], subject)
                         for one in replaced:
                             closings.setdefault(one.id, waiting[0].at)
+                        outdated += replaced
                         told += stated
                         compared.append(waiting.popleft())
         except (RequestError, ServiceError, TimeoutError) as error:
@@ -140,6 +144,7 @@ class FactRevision:
         return Comparison(
             subject=subject,
             closings=closings,
+            outdated=tuple(outdated),
             told=tuple(told),
             compared=tuple(compared),
             waiting=tuple(waiting),

@@ -70,6 +70,7 @@ from spade_llm.core.errors import (
     StorageFailed,
 )
 from spade_llm.core.text import describe_seconds, join_words
+from spade_llm.memory.contract import ScoredMemory
 from spade_llm.messaging import Encoding
 from spade_llm.providers.model import (
     ChatModel,
@@ -303,12 +304,17 @@ class LLMBehaviour(Behaviour):
         )
 
     async def _revised(self, recalled: RecallResult, found: Comparison | None) -> RecallResult:
-        """The recalled memories without those that are outdated, which are closed."""
+        """The recalled memories; those that the message makes outdated are closed, and quoted as
+        such: without them, rules would take the message for a change of another fact."""
         if self._revision is None or found is None:
             return recalled
         closed = await self._revision.close(found)
-        kept = tuple(one for one in recalled.memories if one.entry.id not in closed)
-        return replace(recalled, memories=kept)
+        kept = (one for one in recalled.memories if one.entry.id not in closed)
+        outdated = (
+            ScoredMemory(entry=replace(one, invalid_at=found.closings[one.id]), score=0.0)
+            for one in {one.id: one for one in found.outdated}.values()
+        )
+        return replace(recalled, memories=(*outdated, *kept))
 
     async def _respond_with_options(
         self,
