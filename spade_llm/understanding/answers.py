@@ -15,6 +15,7 @@ from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
     COPULA,
     COUPLE,
+    REASON,
     Statement,
     are_two_of_a_kind,
     have_different_owners,
@@ -232,6 +233,12 @@ _FOR_TASKS = LazyPattern(
     r"|(?:tengo|hay) algo (?:pendiente|que hacer))[\s?]*$",
     _I,
 )
+_AGE_ASKED = LazyPattern(r"\bhow old\b|\bcu[aá]ntos a[ñn]os (?:ten|tien)", _I)
+_AGE_TOLD = LazyPattern(
+    r"\b(?:ten(?:go|emos)|tiene[ns]?|cumpl\w+|va a hacer|de \d+|nac\w+|turn\w*|old|ages?|aged|born"
+    r"|birthday|cumplea[ñn]os|cumple)\b|\b(?:i['’]?m|i am|is|are|was)\b|['’]s\b",
+    _I,
+)
 _TASK = LazyPattern(
     r"(?:(?:i|we) (?:have|need|ought|must)\b(?: to\b)?(?! an?\b| the\b| my\b)"
     r"|(?:ten(?:go|emos)|hay) (?:que\b|pendiente)|(?:debo|debemos) [^\W\d_]+r\b)",
@@ -361,8 +368,12 @@ def _has_replaced(later: Statement, earlier: str) -> bool:
 def is_repeated(text: str, fact: str) -> bool:
     """Check whether a fact has all that a change tells: after `it's on Friday now`, the fact says
     what is on Friday."""
+    text = REASON.sub("", text)
     told = stems_of(CHANGE_WORDS.sub(" ", text))
-    return is_changed(text) and bool(told) and told <= stems_of(fact)
+    new = {one for one in concepts_of(fact) - concepts_of(text) if is_concept(one)}
+    # With no more than who somebody is, it is the same.
+    is_same = is_changed(text) or new <= kin()
+    return is_same and bool(told) and text != fact and told <= stems_of(fact)
 
 
 def find_answers(
@@ -482,9 +493,7 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     is_of_denial = stems_of(asked.text) & stems_of(old) <= stems_of(new.text)
     if not _has_what_is_asked(asked, new) or not (is_of_denial or not other.is_negated):
         return False
-    if are_two_of_a_kind(new.text, old) or one.beings - other.beings - COUPLE:
-        return False
-    if role_in_state(new.text) and not role_in_state(old):
+    if are_two_of_a_kind(new.text, old) or _tells_of_another(asked, new.text, old):
         return False
     words = set(split_words(new.text))
     of_names = concepts_of(" ".join(asked.names))
@@ -513,6 +522,18 @@ def _exchanges_name(one: Features, other: Features, old: str) -> bool:
     if not new or not before or not new - before:
         return False
     return bool(new & before - value_key(old.split(maxsplit=1)[0]) - one.beings)
+
+
+def _tells_of_another(asked: Question, new: str, old: str) -> bool:
+    """Check whether a later statement is about a being that an older one does not name: what is said
+    of a husband follows nothing that was said of the speaker."""
+    one, other = features(new), features(old)
+    is_of_named = _is_about_another(new, asked.text) or bool(one.subject - other.beings)
+    return (
+        bool(one.beings - other.beings - COUPLE)
+        or (is_of_named and is_about_speaker(asked.text))
+        or (bool(role_in_state(new)) and not role_in_state(old))
+    )
 
 
 def _has_other(one: Features, other: Features, kind: ValueType) -> bool:
@@ -859,7 +880,10 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     is_meant = is_meant or is_head
     # "Who is the vet of our cats?" is not answered by what is told of the cats.
     penalty += PENALTY * (bool(head) - is_head)
-    if asked_beings and not (is_asked or has_name or is_meant):
+    names = said.values_of(ValueType.NAME) or frozenset()
+    has_other_name = bool(asked.names and names and not is_named and not is_own)
+    if asked_beings and (has_other_name or not (is_asked or has_name or is_meant)):
+        # "My son Leo" is not "my son Ben".
         penalty += PENALTY
     if is_own and is_asked and _has_other_owner(candidate.text, asked):
         penalty += PENALTY
@@ -915,6 +939,9 @@ def _has_other_owner(text: str, asked: Question) -> bool:
 def _type_points(asked: Question, candidate: Candidate, said: Features) -> float:
     if not asked.expected:
         return 0.0
+    if _AGE_ASKED.search(asked.text) and not _AGE_TOLD.search(candidate.text):
+        # "I drove a lorry for forty years" tells no age.
+        return -SMALL_PENALTY
     if _has_expected(asked, candidate, said):
         return TYPE_SCORE
     is_open = _may_have_name(asked, candidate) or _may_have_colour(asked, candidate)

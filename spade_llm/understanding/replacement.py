@@ -107,7 +107,7 @@ _OWN_FIRST = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
 _MOVES_HOME = LazyPattern(
     r"\b(?:moved|moving) (?:back|out|in|into|to|home|away|on)\b"
     r"|\bha(?:n)? vuelto a (?:su|la) (?:casa|piso)\b|\b(?:se|me|nos) (?:\w+ )?(?:mud|traslad)\w+"
-    r"|\b(?:se|me|nos) (?:fu[ei]\w*|(?:he|ha|hemos|han) ido) a vivir\b",
+    r"|\b(?:se|me|nos) (?:fu[ei]\w*|vin\w+|(?:he|ha|hemos|han) (?:ido|venido)) a vivir\b",
     _I,
 )
 _LIVES = LazyPattern(r"\b(?:liv(?:e|es|ing)|stay(?:s|ing)?|viv(?:e|en|o|imos|iendo))\b", _I)

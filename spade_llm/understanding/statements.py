@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 
-MAX_STATEMENTS = 5
+MAX_STATEMENTS = 8
 """Maximum number of statements from one message."""
 MAX_EARLIER = 12
 """Number of earlier statements that a correction may refer to."""

@@ -157,7 +157,7 @@ _PHRASES = (
     (r"\bse cas(?:an?|ar[aá]n?)\b", "wedding marriage"),
     (r"\b(?:gone|moved|went) (?:back )?into (?!town\b|work\b|business\b)|\ba vivir\b|\bse (?:ha|han) (?:venido|vuelto) a (?!\w+[aei]r\b)|\bse (?:ha|han) quedado en (?-i:[A-ZÁÉÍÓÚÑ])|\bupped sticks\b|\b(?:gone|come|went) to live\b|\b(?:me|nos) (?:vine|vinimos|vengo) (?:a|para)\b", "home"),
     (r"\bfor a living\b|\ba qu[eé] (?:me|te|se) dedic[oa]s?\b|\bde qu[eé] trabaj[oa]\b", "work profession"),
-    (r"\bwhat do i do\b(?! \w)|\ben qu[eé] trabajo\b", "work profession role"),
+    (r"\bwhat do i do\b(?! \w)|\ben qu[eé] (?:trabaj|curr|labur)[oa]", "work profession role"),
     (r"\b(?:i(?:['’]m| am)|we(?:['’]re| are)) (?:now |currently )?in (?-i:[A-ZÁÉÍÓÚÑ])\w+|\best(?:oy|amos) (?:viviendo )?en (?-i:[A-ZÁÉÍÓÚÑ])\w+", "home"),
     (r"\bhow old\b|\bcu[aá]ntos a[ñn]os\b|\byears old\b|\b(?:turn(?:ed|s|ing)?|am|is) \d{1,3}$", "age"),
     (r"\bi(?:['’]m| am) \d{1,3}\b(?! ?(?:kg|kilos|cm|min|%|pounds|lbs))", "age"),

@@ -375,6 +375,11 @@ class _Rules:
             if text not in told
         ]
         holding = [one.text for one in earlier if not (one.is_closed or one.is_doubtful)]
+        earlier = [
+            one
+            for one in earlier
+            if not (one.is_doubtful and any(is_repeated(one.text, fact) for fact in holding))
+        ]
         current = [
             Candidate(text=text)
             for text in self._told.current
