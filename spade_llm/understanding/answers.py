@@ -525,8 +525,8 @@ def _exchanges_name(one: Features, other: Features, old: str) -> bool:
 
 
 def _tells_of_another(asked: Question, new: str, old: str) -> bool:
-    """Check whether a later statement is about a being that an older one does not name: what is said
-    of a husband follows nothing that was said of the speaker."""
+    """Check whether a later statement is about a being that an older one does not name: what is
+    said of a husband follows nothing that was said of the speaker."""
     one, other = features(new), features(old)
     is_of_named = _is_about_another(new, asked.text) or bool(one.subject - other.beings)
     return (
@@ -767,6 +767,7 @@ def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
             and not asked.concepts & _PROVIDERS
             and _lacks_companion(candidate)
         )
+        or bool(_AGE_ASKED.search(asked.text) and not _AGE_TOLD.search(candidate.text))
     )
 
 
