@@ -235,7 +235,8 @@ _FOR_TASKS = LazyPattern(
 )
 _AGE_ASKED = LazyPattern(r"\bhow old\b|\bcu[aá]ntos a[ñn]os (?:ten|tien)", _I)
 _AGE_TOLD = LazyPattern(
-    r"\b(?:ten(?:go|emos)|tiene[ns]?|cumpl\w+|va a hacer|de \d+|nac\w+|turn\w*|old|ages?|aged|born"
+    r"\b(?:(?:ten(?:go|emos)|tiene[ns]?) (?:\S+ ){1,3}?a[ñn]os"
+    r"|cumpl\w+|va a hacer|de \d+|nac\w+|turn\w*|old|ages?|aged|born"
     r"|birthday|cumplea[ñn]os|cumple)\b|\b(?:i['’]?m|i am|is|are|was)\b|['’]s\b",
     _I,
 )

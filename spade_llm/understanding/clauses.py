@@ -682,7 +682,8 @@ _SECOND_VERB_ES = LazyPattern(
     r"(?: (?!(?:que|si|cuando|porque|para|y|e)\b)[^\s;,]+)+)(?:,? y|,)"
     r" (?P<rest>(?!(?:se )?(?:(?:ha|han) (?:entrado|venido|llegado|nacido|salido|aparecido|muerto)"
     r"|viene|llega|entra|nace|sale)n? (?:una?|mis?|el|la|los|las|otr[oa]|(?-i:[A-ZÁÉÍÓÚÑ])))"
-    rf"(?:(?:no|ya|ahora|tambi[eé]n|se|les?|l[ao]s?) )*{THIRD_SPANISH} \S.*)$",
+    rf"(?:(?:no|ya|ahora|tambi[eé]n|se|les?|l[ao]s?) )*(?:{THIRD_SPANISH}"
+    r"|(?<=se )[^\W\d_]{3,}[ae]n?) \S.*)$",
     _I,
 )
 """The same in the third person: `mi hermana se llama Ana y vive en Lugo`."""

@@ -104,6 +104,10 @@ def test_english_stays_english(text: str) -> None:
             + ["Mi hermana pequeña, Nora, va a Vigo"],
         ),
         (
+            "Mi tía Nora tiene asma y se pone una vacuna al mes",
+            ["Mi tía Nora tiene asma", "Mi tía Nora se pone una vacuna al mes"],
+        ),
+        (
             "Curro tiene ocho años y Nora va a cumplir tres",
             ["Curro tiene ocho años", "Nora va a cumplir tres"],
         ),
@@ -329,6 +333,14 @@ def test_tasks_are_told(question: str) -> None:
     found = find_answers(question, [Candidate(text=one) for one in told])
 
     assert [one.text for one in found] == [told[0], told[2]]
+
+
+def test_years_of_work_are_no_age() -> None:
+    told = ["Tengo cincuenta y dos años", "He sido taxista treinta años, y ahora tengo un quiosco"]
+
+    found = find_answers("¿Cuántos años tengo?", [Candidate(text=one) for one in told])
+
+    assert [one.text for one in found] == told[:1]
 
 
 def test_an_end_is_not_ended_by_itself() -> None:

@@ -141,6 +141,8 @@ CHARS_PER_TOKEN = 4
 """Estimated characters per token, as used elsewhere; rules have no tokens."""
 MAX_TOLD_CHARS = 160
 """Length in characters up to which an acknowledgement repeats what was understood."""
+MIN_SHARE_CHARS = 32
+"""Characters that it repeats of each of many statements."""
 MAX_KEY_WORDS = 2
 """A message of more words that nothing is known about rather tells something than asks for it."""
 RECENT_STATEMENTS = 2
@@ -309,7 +311,7 @@ class _Rules:
         for result in results:
             if not result.startswith("Stored "):
                 return self._say.not_stored.format(result)
-        share = MAX_TOLD_CHARS // len(statements)
+        share = max(MIN_SHARE_CHARS, MAX_TOLD_CHARS // len(statements))
         told = "; ".join(_shortened(self._reworded(one.text), share) for one in statements)
         if not results:
             return self._say.noted.format(told)
