@@ -118,13 +118,21 @@ _SPANISH = _word_set(
 )
 _SPANISH_MARKS = _word_set(
     "he ha han hemos tengo tenemos trabajo gusta gustan tambien ahora todavia ayer hoy manana "
-    "mucho nuestro nuestra nada estoy voy fui soy somos mi mis olvida buenos buenas dias tardes "
+    "mucho nuestro nuestra no salgo llevo hago quiero puedo tomo uso pongo vengo "
+    "nada estoy voy fui soy somos mi mis olvida buenos buenas dias tardes "
     "noches adios vale"
 )
 """Further words that tell the language, and mean something."""
 _STOP_WORDS = (_ENGLISH | _SPANISH) - {"name", "nombre", "vivo", "llamo"}
 
 _SPANISH_SIGN = re.compile(r"[¿¡ñ]|\b(?:he|ha|hemos|han) \w+(?:ado|ido)\b", re.IGNORECASE)
+_SPANISH_ACCENT = re.compile(
+    r"(?<!\w)[a-zñ]*[áíóú][a-zñ]*(?!\w)|^[A-ZÑ][a-zñ]+[íéó](?!\w)"
+    r"|(?<!\w)(?!caf|clich|fianc|pass|pat|ros|saut|touch)[a-zñ]{2,}é(?!\w)"
+)
+"""`Natación`, `empecé`; not names, nor English words from French (`café`)."""
+_SPANISH_A = re.compile(r"\b[aA] (?=(?:las?|los|el|mis?|sus?|tus?|una?)\b|[A-ZÁÉÍÓÚÑ][a-záéíóúñ])")
+"""The preposition, which looks like the English article."""
 
 
 def language_of(*texts: str) -> str:
@@ -135,8 +143,8 @@ def language_of(*texts: str) -> str:
             # A greeting: nobody writes only `I` in Spanish.
             continue
         spanish = sum(word in _SPANISH or word in _SPANISH_MARKS for word in words)
-        spanish += 2 * bool(_SPANISH_SIGN.search(text))
-        english = sum(word in _ENGLISH for word in words)
+        spanish += 2 * bool(_SPANISH_SIGN.search(text) or _SPANISH_ACCENT.search(text))
+        english = sum(word in _ENGLISH for word in words) - len(_SPANISH_A.findall(text))
         if spanish != english:
             return "es" if spanish > english else "en"
     return "en"

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
+from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
 from spade_llm.understanding.features import NOTE, ends, features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
     COPULA,
     COUPLE,
+    REASON,
     Statement,
     are_two_of_a_kind,
     have_different_owners,
@@ -79,6 +81,8 @@ WORD_SCORE = 0.125
 """Score of a shared word beside that of its concept, at most MAX_WORDS times: `how old is my bike?`
 rather means a bike than a tricycle."""
 MAX_WORDS = 3
+VERB_SCORE = 0.5
+"""Score of the verb of the question in the same form: `¿qué toco?` is not about football."""
 SUBJECT_SCORE = 0.25
 """Score of a statement of which the subject is what is asked for."""
 CLASS_PENALTY = 0.5
@@ -109,6 +113,8 @@ _HOW_TO = LazyPattern(
     _I,
 )
 """Questions for instructions and reasons, which a fact about the person seldom answers."""
+_HOW = LazyPattern(r"^[¿\s]*(?:y )?c[oó]mo (?=(?:soy|eres|es|son|est\w+|me|se|te|le|va)\b)", _I)
+"""`¿Cómo soy?` asks for nothing to eat."""
 _WH = LazyPattern(r"^¿?(?:where|when|who|d[oó]nde|cu[aá]ndo|qui[eé]n)\b", _I)
 _WHEN = LazyPattern(
     r"\b(?:when(?:['’]?s)?|(?:what|which) (?:day|date|time|year|month)(?:['’]?s)?|cu[aá]ndo"
@@ -200,6 +206,7 @@ _STILL = LazyPattern(
     r"\b(?:still|any ?more|no longer|yet|todav[ií]a|a[uú]n|sig[ou]e?s?|seguimos|siguen|ya no)\b", _I
 )
 """The question is whether something that held holds now."""
+_NO_LONGER = LazyPattern(r"\b(?:ya no|no longer|any ?more)\b", _I)
 _ALIVE = LazyPattern(r"\b(?:sig[ou]e?n?|est[aá]n?) viv[oa]s?\b", _I)
 """`Vivo` means `alive` here, not `I live`."""
 _BEFORE_WHAT = LazyPattern(
@@ -219,6 +226,54 @@ _OWN = LazyPattern(
     r"(?=\W*$| (?:al?|de|en|con|los|las|el|la|mi|por|para|cada)\b)",
     _I,
 )
+_SAID_OF_SPEAKER = LazyPattern(
+    r"^[^,;]{2,30} (?:(?:said|says)(?: that)?|told me(?: that)?) (?:i|i['’]m)\b"
+    r"|^[^,;]{2,30} (?:me )?(?:ha dicho|dice|dijo) que (?:(?:no|ya|me) )*"
+    r"(?:(?!como\b)[^\W\d_]+o|soy|estoy|voy|he)\b",
+    _I,
+)
+"""`The doctor said I can't have aspirin` tells of the speaker."""
+_FOR_TASKS = LazyPattern(
+    r"^[¿\s]*(?:(?:and|y) )?(?:what (?:else )?(?:do (?:i|we) (?:still )?(?:have|need) to do"
+    r"|(?:is|['’]s) (?:still )?(?:left )?to do|(?:is|['’]s) on my to-?do list)"
+    r"|qu[eé] (?:m[aá]s |cosas )?(?:tengo|tenemos|ten[ií]a|hay) (?:que hacer|pendientes?)"
+    r"|(?:qu[eé] )?(?:me |nos )?(?:queda|falta) (?:algo |alguna cosa )?por hacer"
+    r"|(?:tengo|hay) algo (?:pendiente|que hacer))[\s?]*$",
+    _I,
+)
+_AGE_ASKED = LazyPattern(r"\bhow old\b|\bcu[aá]ntos a[ñn]os (?:ten|tien)", _I)
+_AGE_TOLD = LazyPattern(
+    r"\b(?:(?:ten(?:go|emos)|tiene[ns]?) (?:\S+ ){1,3}?a[ñn]os"
+    r"|cumpl\w+|va a hacer|de \d+|nac\w+|turn\w*|old|ages?|aged|born"
+    r"|birthday|cumplea[ñn]os|cumple)\b|\b(?:i['’]?m|i am|is|are|was)\b|['’]s\b",
+    _I,
+)
+_TASK = LazyPattern(
+    r"(?:(?:i|we) (?:have|need|ought|must)\b(?: to\b)?(?! an?\b| the\b| my\b)"
+    r"|(?:ten(?:go|emos)|hay) (?:que\b|pendiente)|(?:debo|debemos) [^\W\d_]+r\b)",
+    _I,
+)
+"""Tasks of the person (reminders.as_task)."""
+_MEDICINE = LazyPattern(
+    r"\b\w+(?:pril|sart[aá]n|[zx]epam|zolam|prazole?|[aou]?statin[ae]?|olol|cilina|cillin|micina"
+    r"|mycin|profen[oe]?|floxacin[oe]?|gliptina?|dipin[oe]|oxetin[ae]|semid[ae]|formina?|clamid[ae]"
+    r"|latonin[ae]?|amol|spirin[ae]?|insulin[ae]?|butamol|prednison[ae]|tiroxina|thyroxine)\b",
+    _I,
+)
+"""Endings of the names of medicines."""
+_WHO_IS_THE = LazyPattern(
+    r"^[¿\s]*(?:(?:and|y) )?(?:who(?:['’]?s| is)|qui[eé]n es) (?:the|my|our|el|la|mi|nuestr[oa]) "
+    r"(?P<head>[\w-]+) (?:of|for|de|del)\b",
+    _I,
+)
+_ASKED_VERB = LazyPattern(
+    r"^[¿\s]*(?:qu[eé]|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt\w+) (?:me |lo |la )?"
+    r"(?P<verb>[^\W\d_]{3,}o)\b",
+    _I,
+)
+"""The verb of a question about what the speaker does: `¿qué toco?`."""
+_IS_THE = LazyPattern(r"\b(?:es|is) (?:el|la|mi|the|my|an?|una?)\b", _I)
+"""Tells who somebody is."""
 _FUTURE = LazyPattern(
     r"\b(?:plan\w*|want\w*|going to|would|hope|will|quiero|voy|planes|pienso|gustar[ií]a"
     r"|think\w*|next|moving|leaving|starting|mud(?:o|amos)|empiezo|empezamos)\b",
@@ -228,7 +283,10 @@ _ALL = LazyPattern(
     r"\b(?:all|every|list|things|names|pets|tablets|pills|medicines|meds|medication|clients|customers"
     r"|pastillas|medicinas|clientes|allergies|hobbies|languages|children|kids|siblings"
     r"|plans|what (?:do|can['’]?t) i (?:like|hate|eat)|what (?:am|is|are) .* allergic"
-    r"|a qu[eé] .* al[eé]rgic[oa]|qu[eé] (?:me gusta|odio)|todos|todas"
+    r"|a qu[eé] .* al[eé]rgic[oa]|qu[eé] (?:me gusta|odio)|todos|todas|qu[eé] d[ií]as|which days"
+    r"|(?:qu[eé]|cu[aá]les) (?:medicinas|medicamentos|pastillas|remedios)"
+    r"|(?:what|which) (?:medicines"
+    r"|medications?|pills|tablets)"
     r"|idiomas|mascotas|alergias|hijos|hermanos|planes|nombres)\b",
     _I,
 )
@@ -296,7 +354,7 @@ class Question:
 
 def _asked_concepts(text: str) -> frozenset[str]:
     """The concepts of a question; those of a diet, too, if it asks what somebody may eat."""
-    concepts = concepts_of(text) - _DO
+    concepts = concepts_of(_HOW.sub("", text)) - _DO
     return concepts | {"diet", "allergy"} if _MAY_EAT.search(text) else concepts
 
 
@@ -306,11 +364,30 @@ def with_closed(candidates: Sequence[Candidate]) -> list[Candidate]:
     statements = [Statement(text=one.text, is_change=is_changed(one.text)) for one in candidates]
     marked = []
     for number, one in enumerate(candidates, 1):
-        later = (new.text for new in reversed(statements[number:]) if replaces(new, one.text))
+        later = (new.text for new in reversed(statements[number:]) if _has_replaced(new, one.text))
         successor = next(later, "")
         is_closed = one.is_closed or bool(successor)
         marked.append(replace(one, is_closed=is_closed, successor=one.successor or successor))
     return marked
+
+
+def _has_replaced(later: Statement, earlier: str) -> bool:
+    """Check whether a later statement replaces an earlier one, or a value of it that it names:
+    `they swapped her Eltroxin for Euthyrox`."""
+    return replaces(later, earlier) or (
+        later.is_change and contrasted(later.text, [earlier]) is not None
+    )
+
+
+def is_repeated(text: str, fact: str) -> bool:
+    """Check whether a fact has all that a change tells: after `it's on Friday now`, the fact says
+    what is on Friday."""
+    text = REASON.sub("", text)
+    told = stems_of(CHANGE_WORDS.sub(" ", text))
+    new = {one for one in concepts_of(fact) - concepts_of(text) if is_concept(one)}
+    # With no more than who somebody is, it is the same.
+    is_same = is_changed(text) or new <= kin()
+    return is_same and bool(told) and text != fact and told <= stems_of(fact)
 
 
 def find_answers(
@@ -324,6 +401,8 @@ def find_answers(
     things.
     """
     candidates = list(candidates)
+    if _FOR_TASKS.match(question):
+        return _tasks(candidates)
     asked = Question.read(_with_being(question, candidates))
     if not asked.concepts and not asked.names and not asked.replaced_by:
         return []
@@ -347,16 +426,30 @@ def find_answers(
         return list(islice(replaced, 1))
     if not scored:
         return _successor_of_former(asked, candidates, least)
+    ordered = _with_ends(question, asked, scored)
+    best, _, first = ordered[0]
+    if _ALL.search(question):
+        return [one for points, _, one in ordered if points >= best - SMALL_PENALTY][:MAX_ANSWERS]
+    follower = None if asked.wants_before else _follower(asked, first, candidates)
+    return [follower, replace(first, is_earlier=True)] if follower else [first]
+
+
+def _tasks(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """What the person still has to do."""
+    found = [one for one in candidates if not one.is_closed and _TASK.match(one.text)]
+    return found[-MAX_ABOUT:]
+
+
+def _with_ends(
+    question: str, asked: Question, scored: Sequence[tuple[float, int, Candidate]]
+) -> Sequence[tuple[float, int, Candidate]]:
+    """The answers in the order in which what ended counts."""
     if _FOR_VALUE.search(question) and not asked.wants_before:
         scored = [one for one in scored if not _is_followed(asked, one, scored)]
     if _STILL.search(question):
         # What was said last of the same thing tells whether it still holds.
         scored = _latest_first(asked, scored)
-    best, _, first = scored[0]
-    if _ALL.search(question):
-        return [one for points, _, one in scored if points >= best - SMALL_PENALTY][:MAX_ANSWERS]
-    follower = None if asked.wants_before else _follower(asked, first, candidates)
-    return [follower, replace(first, is_earlier=True)] if follower else [first]
+    return scored if _FOR_VALUE.search(question) else _with_end_first(asked, scored)
 
 
 def _successor_of_former(
@@ -410,11 +503,13 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     one, other = features(new.text), features(old)
     if new.is_closed or one.is_reported or one.is_plan or is_beside(new.text, old):
         return False
-    if not _has_what_is_asked(asked, new) or _is_aside(asked, new.text, one.concepts):
+    # "I can't have aspirin" holds whatever else is prescribed.
+    is_of_denial = stems_of(asked.text) & stems_of(old) <= stems_of(new.text)
+    if not _has_what_is_asked(asked, new) or not (is_of_denial or not other.is_negated):
         return False
-    if are_two_of_a_kind(new.text, old) or one.beings - other.beings - COUPLE:
+    if _is_aside(asked, new.text, one.concepts):
         return False
-    if role_in_state(new.text) and not role_in_state(old):
+    if are_two_of_a_kind(new.text, old) or _tells_of_another(asked, new.text, old):
         return False
     words = set(split_words(new.text))
     of_names = concepts_of(" ".join(asked.names))
@@ -454,6 +549,18 @@ def _exchanges_name(one: Features, other: Features, old: str) -> bool:
     return bool(new & before - value_key(old.split(maxsplit=1)[0]) - one.beings)
 
 
+def _tells_of_another(asked: Question, new: str, old: str) -> bool:
+    """Check whether a later statement is about a being that an older one does not name: what is
+    said of a husband follows nothing that was said of the speaker."""
+    one, other = features(new), features(old)
+    is_of_named = _is_about_another(new, asked.text) or bool(one.subject - other.beings)
+    return (
+        bool(one.beings - other.beings - COUPLE)
+        or (is_of_named and is_about_speaker(asked.text))
+        or (bool(role_in_state(new)) and not role_in_state(old))
+    )
+
+
 def _has_other(one: Features, other: Features, kind: ValueType) -> bool:
     """Check whether both statements have values of a type, each one that the other has not."""
     new, old = one.values_of(kind), other.values_of(kind)
@@ -491,14 +598,24 @@ def _is_followed(
     one tells what holds: `I study nursing`."""
     over = features(ended[2].text)
     topic = asked.concepts & over.concepts - general()
-    return over.is_ended and any(
-        number > ended[1]
+    is_over = over.is_ended or bool(_NO_LONGER.search(ended[2].text))
+    return is_over and any(
+        (number > ended[1] or is_changed(one.text))
         and not one.is_closed
         and not features(one.text).is_denial
         and features(one.text).beings == over.beings
         and bool(topic & features(one.text).topic)
         for _, number, one in scored
     )
+
+
+def _with_end_first(
+    asked: Question, scored: Sequence[tuple[float, int, Candidate]]
+) -> list[tuple[float, int, Candidate]]:
+    """The answers to a question whether something is so; an event that ended it (`we split up`)
+    before what was told of it earlier."""
+    over = [one for one in scored if ends(one[2].text, asked.concepts) and one[1] > scored[0][1]]
+    return [*over[:1], *scored] if over and not over[0][2].is_closed else list(scored)
 
 
 def _latest_first(
@@ -517,7 +634,7 @@ def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | 
     not known to be about something else.
     """
     asked = Question.read(question)
-    if not candidates or _HOW_TO.search(question):
+    if not candidates or _HOW_TO.search(question) or _FOR_TASKS.match(question):
         return None
     # Only the first: similarity of meaning alone is weak evidence, and weaker for the next.
     nearest = candidates[0]
@@ -539,6 +656,8 @@ def find_possible(
     """
     asked = Question.read(_with_being(question, candidates))
     if _HOW_TO.search(question):
+        return None
+    if _FOR_TASKS.match(question):
         return None
     is_open = bool(_FOR_VALUE.search(question))
     possible = [
@@ -595,15 +714,14 @@ def score(asked: Question, candidate: Candidate) -> float:
     said = features(candidate.text)
     shared = _shared(asked, candidate, said)
     named = asked.names & set(split_words(candidate.text))
-    is_same_being = said.beings <= features(asked.text).beings | COUPLE
+    is_same_being = bool(named) or said.beings <= features(asked.text).beings | COUPLE
     is_ended = is_same_being and ends(candidate.text, asked.concepts)
     if not shared and not is_ended and not named:
         return 0.0
     points = sum(map(_weight, shared)) + COVERED_SCORE * len(shared) / max(1, len(asked.concepts))
     points += _name_points(asked, candidate, said, shared)
     points += WHOLE_SCORE if shared == asked.concepts else 0.0
-    words = stems_of(asked.text) & stems_of(candidate.text)
-    points += WORD_SCORE * min(len(words), MAX_WORDS)
+    points += _word_points(asked, candidate)
     subject = leading_noun(candidate.text)
     is_named = subject is not None and value_key(subject.text) & asked.names
     points += SUBJECT_SCORE if is_named or _is_subject(asked, candidate.text) else 0.0
@@ -632,6 +750,22 @@ def score(asked: Question, candidate: Candidate) -> float:
     return points
 
 
+def _word_points(asked: Question, candidate: Candidate) -> float:
+    """Points for words that a question and a candidate have in common."""
+    words = stems_of(asked.text) & stems_of(candidate.text)
+    verb = _ASKED_VERB.match(asked.text)
+    # "¿Qué tomo para dormir?" asks for more than the verb says.
+    is_all = asked.concepts - general() <= features(candidate.text).concepts
+    has_verb = is_all and verb is not None and verb["verb"].lower() in split_words(candidate.text)
+    return WORD_SCORE * min(len(words), MAX_WORDS) + VERB_SCORE * has_verb
+
+
+def _head_concepts(asked: Question) -> frozenset[str]:
+    """Concepts of the being that is asked for: `who is the vet of our cats?`."""
+    found = _WHO_IS_THE.match(asked.text)
+    return concepts_of(found["head"]) - general() if found else frozenset()
+
+
 def _shared(asked: Question, candidate: Candidate, said: Features) -> frozenset[str]:
     """Concepts that a question and a candidate have in common."""
     shared = asked.concepts & said.concepts
@@ -644,6 +778,9 @@ def _shared(asked: Question, candidate: Candidate, said: Features) -> frozenset[
         shared |= asked.concepts & COUPLE
     if "name" in asked.concepts and _tells_name(candidate.text, asked):
         shared |= {"name"}
+    if _MEDICINE.search(candidate.text):
+        # What somebody takes, or is given.
+        shared |= asked.concepts & ({"medicine", "drink"} if said.beings else {"medicine"})
     return shared
 
 
@@ -669,6 +806,7 @@ def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
             and not asked.concepts & _PROVIDERS
             and _lacks_companion(candidate)
         )
+        or bool(_AGE_ASKED.search(asked.text) and not _AGE_TOLD.search(candidate.text))
     )
 
 
@@ -764,6 +902,8 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     has_name = _names_shared(asked.text, candidate.text)
     # "My husband", which stands in parentheses, only says who is called so.
     is_own = is_about_speaker(NOTE.sub("", asked.text))
+    if is_own and _SAID_OF_SPEAKER.search(candidate.text):
+        return 0.0
     # A name excuses another being only where the question is about that name.
     has_name = has_name and not is_own
     # "My partner": what is said of my girlfriend.
@@ -787,7 +927,15 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
         ) and "name" not in asked.concepts
         penalty += ASIDE_PENALTY if is_aside or is_asked or not is_own else PENALTY
     is_meant = is_object or _is_of_dependants(asked, candidate)
-    if asked_beings and not (is_asked or has_name or is_meant):
+    head = _head_concepts(asked)
+    is_head = bool(head & said.concepts)
+    is_meant = is_meant or is_head
+    # "Who is the vet of our cats?" is not answered by what is told of the cats.
+    penalty += PENALTY * (bool(head) - is_head)
+    names = said.values_of(ValueType.NAME) or frozenset()
+    has_other_name = bool(asked.names and names and not is_named and not is_own)
+    if asked_beings and (has_other_name or not (is_asked or has_name or is_meant)):
+        # "My son Leo" is not "my son Ben".
         penalty += PENALTY
     if is_own and is_asked and _has_other_owner(candidate.text, asked):
         penalty += PENALTY
@@ -795,17 +943,22 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     # "The doctor raised my dose" is about the speaker.
     is_subject_asked = is_subject_asked or bool(_DONE_TO_OWN.match(candidate.text))
     is_about_another = _is_about_another(candidate.text, asked.text)
-    if is_own and not (is_asked or is_wanted) and (is_about_another or not is_subject_asked):
-        penalty += PENALTY
-    if said.is_reported and not has_name:
-        penalty += PENALTY
     if (
         is_own
-        and (role := role_in_state(candidate.text))
-        and not concepts_of(role) & asked.concepts
+        and not (is_asked or is_wanted or is_head)
+        and (is_about_another or not is_subject_asked)
     ):
         penalty += PENALTY
-    return penalty
+    if is_own and (role := role_in_state(candidate.text)):
+        penalty += 0.0 if concepts_of(role) & asked.concepts else PENALTY
+    return penalty + _penalty_of_report(asked, said, is_excused=has_name, is_own=is_own)
+
+
+def _penalty_of_report(asked: Question, said: Features, *, is_excused: bool, is_own: bool) -> float:
+    """Penalty for what others told of themselves; smaller if it asks for them: `who is moving?`."""
+    if not said.is_reported or is_excused:
+        return 0.0
+    return PENALTY if is_own or not _WHO.search(asked.text) else SMALL_PENALTY
 
 
 def _is_of_dependants(asked: Question, candidate: Candidate) -> bool:
@@ -840,6 +993,9 @@ def _has_other_owner(text: str, asked: Question) -> bool:
 def _type_points(asked: Question, candidate: Candidate, said: Features) -> float:
     if not asked.expected:
         return 0.0
+    if _AGE_ASKED.search(asked.text) and not _AGE_TOLD.search(candidate.text):
+        # "I drove a lorry for forty years" tells no age.
+        return -SMALL_PENALTY
     if _has_expected(asked, candidate, said):
         return TYPE_SCORE
     is_open = _may_have_name(asked, candidate) or _may_have_colour(asked, candidate)
@@ -864,6 +1020,8 @@ def _may_have_name(asked: Question, candidate: Candidate) -> bool:
 def _has_expected(asked: Question, candidate: Candidate, said: Features) -> bool:
     """Check whether a candidate has a value of a type that the question expects."""
     text = candidate.text
+    if _WHERE.search(asked.text) and _IS_THE.search(text) and not _PLACE.search(text):
+        return False
     return (
         # A name of the question itself is none that answers it.
         any((said.values_of(kind) or frozenset()) - asked.names for kind in asked.expected)
@@ -965,8 +1123,12 @@ _OTHER_SUBJECT = LazyPattern(
     r"|ve)\b|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b"
     r"|El\b|La\b"
     r"|It\b|There\b|This\b"
-    r"|En\b|A\b|No\b)(?P<name>[A-ZÁÉÍÓÚÑ][\wáéíóúñ]+)(?:['’]s [a-z]| (?:is|was|has|lives|works|says"
-    r"|said|told|likes|loves|moved|went|got|wants|es|vive|dice|dijo|tiene|trabaja|se|est[aá])\b)"
+    r"|En\b|A\b|No\b|Hoy\b|Ahora\b|Ayer\b|Ma[ñn]ana\b|Antes\b|Tod[oa]s?\b|Ya\b"
+    r"|Aqu[ií]\b|Tambi[eé]n\b|Siempre\b|Nunca\b)(?P<name>[A-ZÁÉÍÓÚÑ][\wáéíóúñ]+)"
+    r"(?:['’]s [a-z]| (?:is|was|has|lives|works|says"
+    r"|said|told|likes|loves|moved|went|got|wants|es|vive|dice|dijo|tiene|trabaja|se|est[aá]"
+    r"|estudia|ha|va"
+    r"|[a-záéíóúñ]{3,}ó)(?!\w))"
 )
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.language import split_sentences
 from spade_llm.understanding.reminders import as_task
-from spade_llm.understanding.vocabulary import ValueType, concepts_of, typed_values
+from spade_llm.understanding.spelling import plain_spanish
+from spade_llm.understanding.vocabulary import WEEKDAYS, ValueType, concepts_of, typed_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,11 +59,13 @@ class Clause:
 # out more of them, by stricter patterns for jokes, hypotheses and reported speech.
 
 _LEAD_IN = LazyPattern(
-    r"^(?:(?:(?:hi|hello|hey)(?: (?:again|there|everyone|all|dear|love))*|hola|buenas|well"
+    r"^(?:(?:(?:hi|hello|hey)(?: (?:again|there|everyone|all|dear|love))*|hola(?: che)?"
+    r"|(?:muy )?buen[oa]s (?:d[ií]as|tardes|noches)|buenas|well"
     r"|so(?! far)|also|anyway|btw|by the way|okay|ok|oh|ah|fyi"
     r"|plus|please|and|but|bueno|pues|oye|mira(?: que\b|(?=\s*[,.:;]))"
+    r"|(?:mire|oiga)(?: usted)?(?=\s*[,.:;])"
     r"|adem[aá]s|por cierto|por favor|vale|y|pero"
-    r"|buen[oa]s (?:d[ií]as|tardes|noches)|good (?:morning|afternoon|evening)"
+    r"|good (?:morning|afternoon|evening)"
     r"|just so you know|for the record|para que lo sepas|(?:quiero )?que sepas? (?:usted )?que"
     r"|i (?:want you to know|should (?:mention|say|add)|(?:have|must) (?:to )?say|forgot to (?:say"
     r"|mention)"
@@ -70,7 +73,8 @@ _LEAD_IN = LazyPattern(
     r"|quiero) (?:decir|contar|comentar)(?:te|le)? que|te cuento(?: que)?"
     r"|please note(?: that)?|you should know(?: that)?|did you know(?: that)?|sabes,?|i(?:['’]d"
     r"| would) like you to know(?: that)?"
-    rf"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jope|guau|{_LAUGH}"
+    rf"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo(?=\s*[,.!])|jope|guau|{_LAUGH}"
+    r"|ay(?=,)(?:, hij[oa](?: m[ií][oa])?)?"
     r"|(?:to be )?honest"
     r"|tbh|(?:the )?(?:thing|fact|truth) is(?: that)?|fun fact|guess what|believe it or not"
     r"|on top of (?:all )?that|what['’]?s more|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
@@ -169,7 +173,12 @@ _QUESTION_WORD = LazyPattern(
 )
 """The beginning of a question, also without a question mark."""
 _EXCLAMATION = LazyPattern(
-    r"^(?:what an? |how (?:nice|cool|sad|funny|lovely|great)|qu[eé] (?!.*\?)\w+[!.]?$)", _I
+    r"^(?:what an? |how (?:nice|cool|sad|funny|lovely|great)|qu[eé] (?!.*\?)\w+[!.]?$"
+    r"|¡?qu[eé] (?:calor|fr[ií]o|pena|l[aá]stima|rabia|susto|gusto|alegr[ií]a|ilusi[oó]n"
+    r"|bien|mal|lata"
+    r"|rollo|palo|asco|miedo|dolor|d[ií]a|tiempo|cansancio|sue[ñn]o|hambre|lindo|bonito|rico"
+    r"|horror|barbaridad|verg[uü]enza)\b(?!.*\?))",
+    _I,
 )
 _IMPERATIVE = LazyPattern(
     r"^(?:everything|all|anything|whatever|todo lo que|lo que) (?:that )?"
@@ -295,7 +304,9 @@ _UNREAL = LazyPattern(
     r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed|in (?:this|the|a) (?:game|story|book"
     r"|movie|film|novel|scenario|dream|example|song)|for example|for instance|hypothetical\w*"
     r"|people say|would(?:n['’]t)? (?!you believe|like|love|prefer|rather)|could have|might be"
-    r"|maybe i|perhaps i|si (?:yo |no |me |fuera|tuvier|viv|trabaj|pudier|gan|tocar)|ojal[aá]"
+    r"|a lo mejor|quiz[aá]s?|tal vez|capaz que|puede (?:ser )?que|es posible que|no s[eé] si"
+    r"|maybe i|perhaps i|si (?:[^\W\d_]+ ){0,2}?[^\W\d_]+(?:[aei]ra|[aáeéií]ramos|[aeié]ran)\b"
+    r"|si (?:yo |no |me |fuera|tuvier|viv|trabaj|pudier|gan|tocar)|ojal[aá]"
     r"|sup[oó]n\w*|(?:pon|ponte|ponle|pongamos|digamos) que|hag[aá](?:mos|s)? de cuenta"
     r"|haz de cuenta"
     r"|assum(?:e|ing)|imag[ií]n\w+ (?:que|si|t[uú])\b|como si|en (?:el|un|mi|este) (?:juego|cuento"
@@ -338,7 +349,13 @@ _SMALL_TALK = LazyPattern(
     r"|nice|good|bad|cool|funny|right"
     r"|true|wrong|interesting|amazing|awesome|all|fine|ok(?:ay)?|enough|perfect|helpful|correct"
     r"|lovely|it|weird)"
-    r"|(?:it['’]s )?(?:only )?me again|soy yo(?: otra vez)?|yo otra vez"
+    r"|(?:it['’]s )?(?:only )?me again|yo otra vez|soy yo"
+    r"|soy (?:yo|(?-i:[A-ZÁÉÍÓÚÑ])\w+) (?:otra vez|de nuevo)"
+    r"|(?:buen[oa]s d[ií]as )?(?:nos )?d[eé] dios"
+    r"|(?:(?:quede|vaya) (?:usted )?con dios|buen[oa]s (?:d[ií]as|tardes|noches) tenga usted)"
+    r"|que (?:est[eé]s?|tengas?|pases?|(?:te|le|os|les) vaya) [^\W\d_]+(?: [^\W\d_]+){0,2}"
+    r"|(?:que )?dios (?:te|le|se lo|os|nos|l[ao]) \w+(?: siempre)?"
+    r"|(?:hijo|hija|hijo m[ií]o|hija m[ií]a)(?=[\s,.!]*$)"
     r"|(?:hello|hi|hey)(?: (?:again|there|everyone|all|dear|love))+"
     r"|hola(?: (?:otra vez|de nuevo|a todos))?"
     r"|(?:that['’]s|that is) (?:all|it|everything)(?: (?:for|from) (?:now|today|me))*"
@@ -387,7 +404,8 @@ _OWN_SPANISH = LazyPattern(
     r"|todos los \w+|los \w+|el \w+(?: de \w+)?|este \w+|esta \w+|desde \w+(?: \w+)?"
     r"|en (?:\w+ ?){1,2}"
     r"|de (?:peque[ñn][oa]|ni[ñn][oa]|joven)|cuando era \w+|[uú]ltimamente|actualmente"
-    r"|por las \w+|a las \w+|(?:antes|despu[eé]s) de \w+),? )*"
+    r"|por las? \w+|al mediod[ií]a|de (?:noche|d[ií]a)|cada \w+|a las? \w+"
+    r"|(?:antes|despu[eé]s) de \w+),? )*"
     r"(?:(?:me|nos|le|la|lo|se) )?"
     r"(?:soy|estoy|tengo|vivo|voy|hago|s[eé]|he|hemos|somos|tenemos|vamos|estamos|fui|tuve"
     r"|estuve|hice|puedo|quiero"
@@ -420,7 +438,7 @@ THIRD_SPANISH = (
     r"|naci[oó]|hay|han?|van?|dijo|(?:tiene|vive|trabaja|llama|cumple|sale|llega|viene|empieza"
     r"|abre|cierra"
     r"|cuesta|juega|estudia|queda|caduca|vence|dice|prefiere|come|bebe|habla|quiere|mide|pesa"
-    r"|odia|conduce|ense[ñn]a|toca|lleva|guarda|duerme|tarda|dura|puede|sabe|suele|necesita|cobra|termina"
+    r"|odia|conduce|ense[ñn]a|toma|toca|lleva|guarda|duerme|tarda|dura|puede|sabe|suele|necesita|cobra|termina"
     r"|acaba|recoge|vuelve|pide|pone|hace|cuida|practica|canta|pasa|llueve|usa|gana|debe)n?)"
 )
 """Spanish verbs in the third person, which need no subject."""
@@ -624,7 +642,9 @@ _SPLIT = LazyPattern(
     r"|on (?=(?!the\b)[^\W\d_]{4,} \d+(?: ?m?c?g)? (?:once|twice|a day|daily|every|in|at)\b)"
     r"|our (?!\w+,)"
     r"|we|we['’](?:re|ve)|call me|she|he|they"
-    r"|mi (?!\w+,)|mis|no me|(?:se )?me \w{3,}(?<!r)|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
+    r"|mi (?!\w+,)|mis"
+    r"|sus? (?!nombre)[\w-]+(?= (?:es|son|est[aá]n?|cumple)\b)|no me|(?:se )?me \w{3,}(?<!r)"
+    r"|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
     r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos"
     r"|tomo|toco|juego|conduzco|peso|mido|cobro"
     r"|(?!caf|aqu|ah[ií]|as[ií]|all)\w{2,}[éí])(?:(?<=\s)|(?!\w)))",
@@ -682,10 +702,25 @@ _SUBJECT = LazyPattern(
 _QUOTED = LazyPattern(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED_LINE = LazyPattern(r"^[^\S\n]*>.*$", re.MULTILINE)
 
+_SECOND_VERB_ES = LazyPattern(
+    rf"^(?P<first>(?P<subject>(?:(?:mi|nuestr[oa]|el|la) (?!(?:{WEEKDAYS}|\d|semana|mes|a[ñn]o"
+    r"|d[ií]a|fin|pr[oó]xim[oa]|domingo|tarde|noche|ma[ñn]ana)\b)[\w-]+"
+    r"(?: (?:mayor|menor|median[oa]|peque[ñn][oa]))?"
+    r"(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+)(?:, [^,;]{2,30},)?)"
+    rf" (?:(?:no|ya|ahora|se|les?|l[ao]s?) )*(?!(?:dice|dijo)\b){THIRD_SPANISH}"
+    r"(?: (?!(?:que|si|cuando|porque|para|y|e)\b)[^\s;,]+)+)(?:,? y|,)"
+    r" (?P<rest>(?!(?:se )?(?:(?:ha|han) (?:entrado|venido|llegado|nacido|salido|aparecido|muerto)"
+    r"|viene|llega|entra|nace|sale)n? (?:una?|mis?|el|la|los|las|otr[oa]|(?-i:[A-ZÁÉÍÓÚÑ])))"
+    rf"(?:(?:no|ya|ahora|tambi[eé]n|se|les?|l[ao]s?) )*(?:{THIRD_SPANISH}"
+    r"|(?<=se )[^\W\d_]{3,}[ae]n?) \S.*)$",
+    _I,
+)
+"""The same in the third person: `mi hermana se llama Ana y vive en Lugo`."""
+
 
 def _by_verb(text: str) -> Iterator[str]:
     """Parts of a text with a verb each, all with the subject of the first."""
-    while found := _SECOND_VERB.match(text):
+    while found := _SECOND_VERB.match(text) or _SECOND_VERB_ES.match(text):
         yield found["first"]
         text = f"{found['subject']} {found['rest']}"
     yield text
@@ -704,7 +739,7 @@ def split_clauses(text: str) -> tuple[Clause, ...]:
 def _split_message(text: str) -> tuple[Clause, ...]:
     """Cached: the same message is read before a turn, as an earlier one in the next turns, and
     whenever it is recalled."""
-    text = _spelled_out(_QUOTED_LINE.sub("", text).strip())
+    text = plain_spanish(_spelled_out(_QUOTED_LINE.sub("", text).strip()))
     if not text:
         return ()
     if TAKEN_BACK.match(text) or _SARCASM.match(text):
@@ -766,7 +801,7 @@ def _spelled_out(text: str) -> str:
 
 def _clauses_of_sentence(sentence: str) -> list[Clause]:
     """Clauses of a sentence. If one of them is unreal, the whole sentence is."""
-    sentence = _with_both_told(_reworded(sentence))
+    sentence = _with_both_told(_with_relatives(_reworded(sentence)))
     if sentence.endswith(("?", "？")) and (parts := _QUESTION_SPLIT.split(sentence, maxsplit=1)):
         parts = [part for part in parts if part and part.strip()]
         if len(parts) == 2 and is_statement(_without_lead_in(parts[0])[0]):
@@ -804,11 +839,48 @@ def _reworded(sentence: str) -> str:
     their verb as they would be told alone."""
     sentence = _WISH_TO_BE_REMINDED.sub("", sentence)
     sentence = _NAMED_BEHIND.sub(r"\g<thing> called \g<name>", sentence)
-    sentence = _NAMED_BEHIND_ES.sub(r"\g<thing> que se llama \g<name>", sentence)
+    sentence = _NAMED_BEHIND_ES.sub(_with_name_first, sentence)
     if found := _DIAGNOSED.match(sentence):
         told = found["en"] or found["es"]
         sentence = f"{told[0].upper()}{told[1:]}"
     return _PUT_ON.sub(r"\g<border>I'm on ", sentence)
+
+
+_NAMED = r"(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ][\w-]*"
+
+
+def _with_relatives(sentence: str) -> str:
+    """A list of relatives in sentences about each: `tengo dos hijas: la mayor, Ana, que es médica;
+    …` tells that `mi hija mayor, Ana, es médica`."""
+    if not (found := _RELATIVES.match(sentence)):
+        return sentence
+    stem = found["kin"].lower().rstrip("s")[:-1]
+
+    def named(item: re.Match[str]) -> str:
+        gender = "a" if item["article"].lower() == "la" else "o"
+        return f"; mi {stem}{gender} {item['which']}, {item['name']}, "
+
+    items = _RELATIVE.sub(named, f"; {found['items']}")
+    return f"{found['first']}{items}" if items.count("; mi ") > 1 else sentence
+
+
+_RELATIVES = LazyPattern(
+    r"^(?P<first>(?:tengo|tenemos) [^\W\d_]+ (?P<kin>(?:hij|herman|niet|sobrin|prim)[oa]s)): "
+    r"(?P<items>.+)$",
+    _I,
+)
+_RELATIVE = LazyPattern(
+    r"[,;] (?:y )?(?P<article>el|la) (?P<which>mayor|menor|median[oa]|peque[ñn][oa]|segund[oa]"
+    rf"|tercer[oa]), (?P<name>{_NAMED}),? (?:que )?",
+    _I,
+)
+
+
+def _with_name_first(found: re.Match[str]) -> str:
+    """`Una hermana que se llama Ana y vive en Lugo` for `una hermana que vive en Lugo, se llama
+    Ana`."""
+    more = (found["more"] or "").replace(" que ", " y ", 1)
+    return f"{found['thing']} que se llama {found['name']}{more}"
 
 
 def _with_both_told(sentence: str) -> str:
@@ -821,6 +893,9 @@ def _with_both_told(sentence: str) -> str:
         (_SAME_VERB, r"\g<first>; "),
         (_OTHER_VERB, r"\g<first>\g<own>\g<thing>; "),
         (_GAPPED, r"\g<first>; \g<second> \g<verb> "),
+        (_SAME_VERB_ES, r"\g<first>; \g<time> \g<verb> "),
+        (_NAME_BEFORE_VERB_ES, r"\g<first>; \g<name> "),
+        (_TWO_NAMED_ES, r"\g<first>; "),
     ):
         for _ in range(MAX_TOLD):
             if len(sentence) > MAX_STATEMENT_CHARS or not (found := pattern.search(sentence)):
@@ -830,7 +905,6 @@ def _with_both_told(sentence: str) -> str:
     return sentence
 
 
-_NAMED = r"(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ][\w-]*"
 _BEHIND_FIRST = r"(?:,? and|,? but|,? while|,? y|,? pero|[,;]) "
 _SAME_NOUN = LazyPattern(
     rf"(?P<first>\b(?:my|our|(?:my |our )?\w+['’]s) (?P<noun>(?:[a-z-]+ )?[a-z-]+)"
@@ -875,6 +949,25 @@ _GAPPED = LazyPattern(
 )
 """Two things with a date each, and a verb that the second leaves out: `the report is due on Friday,
 the slides on Monday`."""
+_TIME_OF_DAY = r"(?:por las? (?:ma[ñn]anas?|tardes?|noches?)|al mediod[ií]a|los [^\W\d_]+s)"
+_SAME_VERB_ES = LazyPattern(
+    rf"(?P<first>^{_TIME_OF_DAY},? (?P<verb>(?:me |nos )?[^\W\d_]+(?:o|[aei]mos)) [^,;]{{2,80}}?)"
+    rf",? y (?P<time>{_TIME_OF_DAY}),? (?!{FINITE}\b)(?=(?!(?:me|nos|se)\b)[^\W\d_])",
+    _I,
+)
+"""`Por las mañanas tomo … y por las noches …`: each is over by itself."""
+_NAME_BEFORE_VERB_ES = LazyPattern(
+    r"(?P<first>^(?:(?:ahora|tambi[eé]n|ya) )?(?:estoy|tengo|tenemos|salgo|conoc[ií]|conozco"
+    rf"|vivo|hay|he [^\W\d_]+[dt]o) [^,;]{{3,60}}, (?P<name>{_NAMED})), (?={THIRD_SPANISH}\b)",
+    _I,
+)
+"""`Tengo una vecina, Eva, es pintora`."""
+_TWO_NAMED_ES = LazyPattern(
+    rf"(?P<first>^{_NAMED} (?:(?:no|ya|se|les?) )*{THIRD_SPANISH} [^,;]{{2,60}}?)(?:,? y|,? pero|,)"
+    rf" (?={_NAMED} (?:(?:no|ya|se|les?) )*{THIRD_SPANISH}\b)",
+    _I,
+)
+"""`Hugo tiene seis años y Vera va a la guardería`."""
 _WISH_TO_BE_REMINDED = LazyPattern(
     r"(?<=\w), (?:and |so |y )?(?:please |por favor )*(?:(?:can|could|would|will) you (?:please )?"
     r"(?:remind me|remember(?: (?:that|it))?)|(?:puedes|podr[ií]as|me puedes) (?:record[aá]r(?:me)?"
@@ -911,8 +1004,8 @@ _PUT_ON = LazyPattern(
 )
 """A medicine or shift that others have put the speaker on, behind what they ended."""
 _NAMED_BEHIND_ES = LazyPattern(
-    r"(?P<thing>\b(?:una?|mi|nuestr[oa]) (?:[\w-]+ )?[\w-]+), (?:y )?se llama "
-    r"(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+)",
+    r"(?P<thing>\b(?:una?|mi|nuestr[oa]) (?:[\w-]+ )?[\w-]+?)(?P<more> (?:que|con) [^,;]{3,30})?,"
+    r" (?:y )?se llama (?P<name>(?:(?-i:El|La|Los|Las) (?-i:[A-ZÁÉÍÓÚÑ])|(?!l[ao]s?\b|un))\w+)",
     _I,
 )
 _INTRODUCTION = LazyPattern(
@@ -989,7 +1082,8 @@ _NOT_TO_KEEP = (
     r" (?:to|not|didn['’]?t)) (?:remember|store|save|keep|record|log|memori[sz]e"
     r"|write(?: down)?|note(?: down)?|jot down)"
     r"|no (?:(?:quiero|hace falta|es necesario) que )?(?:(?:te|lo|la|me|se) )*(?:recuerdes"
-    r"|acuerdes|guardes|apuntes|anotes|registres|memorices|almacenes|conserves|tomes nota)(?: de)?)"
+    r"|acuerdes?|guardes?|apuntes?|anotes?|registres?|memorices?|almacenes?|conserves?"
+    r"|tomes? nota)(?: usted)?(?: de)?)"
 )
 """An order not to keep something, without its object."""
 _OFF_THE_RECORD_FIRST = LazyPattern(

@@ -16,6 +16,7 @@ from spade_llm.understanding.replacement import (
     COPULA,
     EXCLUSIVE,
     INTRODUCES,
+    REASON,
     Statement,
     have_different_owners,
     household_of,
@@ -38,6 +39,7 @@ from spade_llm.understanding.substitution import (
     without_known,
 )
 from spade_llm.understanding.vocabulary import (
+    WEEKDAYS,
     ValueType,
     concepts_of,
     general,
@@ -188,7 +190,7 @@ _IS_OF_ANOTHER = LazyPattern(
     _I,
 )
 """A value, and whose the one is that was told: `a Seat Ibiza, the Corsa is my sister's`."""
-_CHANGE_WORDS = LazyPattern(
+CHANGE_WORDS = LazyPattern(
     r"\b(?:(?:has|have|had|is|are|was|were|been|being|get|gets|got|getting|be)\b ?)*"
     r"(?:(?:had|have|need|want) to )?(?:mov(?:e|ed|ing)(?! to (?-i:[A-Z]))|chang\w+"
     r"|switch\w*|reschedul\w+|postpon\w+|push\w*|swapp\w*|brought|put|shift\w*|delay\w*|rais\w+|upped|lowered|increas\w+|reduc\w+|dropp?\w*"
@@ -201,15 +203,24 @@ _CHANGE_WORDS = LazyPattern(
     r"|\b(?:now|actually|instead|ahora|ya|up|down|new|nuev[oa]s?|already|resulta|turns out)\b"
     r"|\b(?:(?:ha|han|he|hemos|haya|acaban? de|acabamos de|tuve que|tuvimos que) )?"
     r"(?:cambi\w+|aplaz\w+|adelant\w+|retras\w+|mov(?:er|ido|i[óe]\w*)|pas(?:ado|aron|ó|amos|é)"
-    r"|pospu\w+|subi(?:do|ó|eron)|baj(?:ado|ó|aron)|puesto|cumpl(?:ido|í|ió|[oe](?= \d)))\b",
+    r"|pospu\w+|corri(?:do|ó|eron)(?= (?:la|el|mi)\b)"
+    r"|subi(?:do|ó|eron)|aument\w+|baj(?:ado|ó|aron)|puesto"
+    r"|cumpl(?:ido|í|ió|[oe](?= \d)))\b",
     _I,
 )
 """Words of a change itself, which say nothing about its topic."""
 _AGE_REACHED = LazyPattern(
-    r"^(?:(?:today|yesterday|hoy|ayer),? )?(?P<told>.*\b(?:turn\w*|cumpl\w+) \d+(?: a[ñn]os)?)"
-    r"(?: (?:today|yesterday|hoy|ayer))?$",
+    r"^(?:(?:today|yesterday|hoy|ayer),? )?(?P<told>.*\b(?:turn\w* \d+|cumpl\w+ \w+(?: y \w+)?)"
+    rf"(?: a[ñn]os)?)"
+    rf"(?: (?:(?:on |last )?(?:today|yesterday|{WEEKDAYS})|hoy|ayer|el (?:{WEEKDAYS})))?$",
     _I,
 )
+_OWN_AGE_REACHED = LazyPattern(
+    r"^(?:(?:hoy|ayer|ya) )*(?:cumpl[oí]|he cumplido) \d+"
+    r"|^i(?:['’]ve| have|['’]m)?(?: just)? turn\w+ \d",
+    _I,
+)
+_OWN_AGE = LazyPattern(r"^(?:(?:yo )?tengo \d+ a[ñn]os|(?:i['’]?m|i am) \d+(?: years old)?)\b", _I)
 _OF = LazyPattern(r" (?:in|at|on|of|for|from|to|de|del|en|para) ")
 _VERB = LazyPattern(
     r"\b(?:i|we|they|he|she|has|have|had|can|could|will|was|were|been|['’]ve) "
@@ -257,7 +268,9 @@ DOES = LazyPattern(
     r"(?:(?:i|we|yo)(?:['’](?:m|re|ve)| have| am| are)? )?(?:now |just |only )?"
     r"(?:it['’]s|have|drink|eat|do|play|take|took up|taken up|start(?:ed)?|use|(?!be|go"
     r"|mov)\w{2,}ing"
-    r"|es|hago|hacemos|tomo|tomamos|bebo|juego|jugamos|toco|uso|empec[eé]|empiezo|desayuno)"
+    r"|(?:me|nos|le) (?:ha|han) (?:mandado|recetado|puesto|dado)"
+    r"|(?:me|nos|le) (?:mand|recet)(?:ó|aron)|es|hago|hacemos|tomo|tomamos|bebo|juego"
+    r"|jugamos|toco|uso|empec[eé]|empiezo|desayuno)"
     r"(?: with| con)? (?:(?:an?|the|some|al?|el|la|los|las|una?) )*"
     r"(?!(?:is|are|was|for|in|at|on|to|of|up|out|off|it|them|that|my|our|so|en|de|por|para|que"
     r"|lo)\b)"
@@ -298,11 +311,7 @@ def resolve_correction(
     every = [*remembered, *known]
     is_change = clause.is_change or says_change(text)
     others = [one for one in every if concepts_of(one) != concepts_of(before)]
-    near = about(before, text, known) if before else known
-    if before and is_change and not set(near) & set(others):
-        # "The clinic rang, they've put me back to Friday": told in another conversation.
-        named = concepts_of(before) - general()
-        near = [one for one in about(before, text, others) if named & features(one).concepts]
+    near = _near(text, before, every, known, is_change=is_change)
     if found := restated(text, every, near, is_change=is_change):
         return found
     if found := _relabelled(text, every, is_change=is_change):
@@ -312,6 +321,8 @@ def resolve_correction(
         # "I joined a gym, 25 a month" is not the rent.
         has_noun = concepts_of(outside(part, values_of_part(part))) - general() - light()
         near_part = every if has_noun or not noun_phrases(said) else about(said, part, every)
+        # "We have two sons: Ben, who is 8": the value is that of a being that was just named.
+        near_part = [one for one in near_part if not _is_of_being_before(said, one)]
         if found := _named_before(said, part, every) or restated(
             part, near_part, about(said, part, known), is_change=is_change
         ):
@@ -320,6 +331,36 @@ def resolve_correction(
         return found
     known = known if clause.is_change else near
     return _short_correction(clause, known) if known else None
+
+
+def _near(
+    text: str, before: str, every: Sequence[str], known: Sequence[str], *, is_change: bool
+) -> Sequence[str]:
+    """The earlier statements that a clause may mean without naming them."""
+    if _OWN_AGE_REACHED.match(text) and (ages := [one for one in every if _OWN_AGE.match(one)]):
+        return ages
+    near = about(before, text, known) if before else known
+    others = [one for one in every if concepts_of(one) != concepts_of(before)]
+    if not before or not is_change or set(near) & set(others):
+        return near
+    # "The clinic rang, they've put me back to Friday": told in another conversation.
+    named = concepts_of(before) - general()
+    return [one for one in about(before, text, others) if named & features(one).concepts]
+
+
+def _is_of_being_before(said: str, earlier: str) -> bool:
+    """Check whether a part of a clause ends with a being of which an earlier statement, about the
+    speaker, does not tell."""
+    beings = [one for one in noun_phrases(said) if one.is_being]
+    return (
+        bool(beings)
+        and bool(_BY_SPEAKER.match(earlier))
+        and not features(earlier).beings
+        and (
+            value_key(beings[-1].text).isdisjoint(value_key(earlier))
+            and said.endswith(beings[-1].text)
+        )
+    )
 
 
 def contrasted(text: str, every: Sequence[str]) -> Statement | None:
@@ -401,7 +442,7 @@ def without_birthday(text: str) -> str:
 
 def says_change(text: str) -> bool:
     """Check whether a clause has a word of change: `now`, `moved`, `al final`."""
-    return is_changed(text) or bool(_CHANGE_WORDS.search(text) or INSTEAD.search(text))
+    return is_changed(text) or bool(CHANGE_WORDS.search(text) or INSTEAD.search(text))
 
 
 def _relabelled(text: str, every: Sequence[str], *, is_change: bool) -> Statement | None:
@@ -602,9 +643,10 @@ def _may_stand_for(value: str, types: Spans, earlier: str, span: tuple[int, int]
         if any(start < span[1] and span[0] < end for start, end in spans)
     }
     is_number = types.keys() <= {ValueType.NUMBER} and (types or has_count(value))
-    if is_number and replaced & DATED:
+    if is_number:
+        # "They put the rent of the flat up to 900": the flat is no number.
         old = earlier[slice(*span)]
-        return old.isdigit() or has_count(old)
+        return has_count(old) or any(one.isdigit() for one in old)
     return (replaced & DATED) == (types.keys() & DATED)
 
 
@@ -641,7 +683,8 @@ def restated(
 
     A clause without a noun (`it's on Friday now`) restates one of the latest of `known`.
     """
-    bare = _CHANGE_WORDS.sub(" ", _BEHIND_VALUE.sub("", text))
+    text = REASON.sub("", text)
+    bare = CHANGE_WORDS.sub(" ", _BEHIND_VALUE.sub("", text))
     types = values_of_part(bare)
     if not types or is_denial(text):
         return None
@@ -743,7 +786,7 @@ def _restated_noun(
         is_of_others = is_by_speaker and of_one.beings - beings - household_of(one)
         if not said - verbs <= of_one.concepts or is_of_others:
             continue
-        if not is_head(said, one) or _is_of_other_thing(text, one):
+        if not is_head(said, one) or _is_of_other_thing(text, one) or _is_of_speaker(one, text):
             continue
         if ValueType.NAME in types and of_one.is_ended:
             # "The new dog is called Tim" does not say that Tim died, as Rex did.
@@ -778,6 +821,15 @@ def _is_of_other_subject(text: str, statement: str) -> bool:
     of_one, other = concepts_of(after.text), concepts_of(before.text)
     # A name alone may be that of the other one.
     return not (is_same or of_one & other or after.is_named or before.is_named)
+
+
+def _is_of_speaker(earlier: str, text: str) -> bool:
+    """Check whether an earlier statement tells of the speaker, and a clause of a being with a name:
+    `I'm 50`, `Leo turned 9`."""
+    subject = leading_noun(text) if _BY_SPEAKER.match(earlier) else None
+    return bool(
+        subject and subject.is_named and value_key(subject.text).isdisjoint(value_key(earlier))
+    )
 
 
 def _is_named_aside(statement: str) -> bool:

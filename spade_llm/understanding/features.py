@@ -56,15 +56,16 @@ _ENDED = LazyPattern(
     r"|laid off|made redundant|fired"
     r"|sacked|(?:walked|got|moved) out of|had enough of|me (?:sal[ií]|fui|he ido|he salido"
     r"|march[eé]"
-    r"|echaron|han echado) del?"
+    r"|echaron|han echado|corrieron|han corrido|botaron|han botado) del?"
     r"|dej(?:é|e|ado|amos|aron|ó)(?: de)?|vend(?:í|ido|imos|ió)|cancel\w+|anul\w+"
     r"|suspendieron|se ha suspendido"
     # "He suspendido química" tells of an exam that was failed.
     r"|(?<!\bhe )(?<!\bha )(?<!\bhas )(?<!\bhemos )suspendid[oa]s?"
     r"|perd(?:í|ido|imos|ió)|cort(?:é|ado|amos|ó) con|romp(?:í|imos|ió)|roto con|lo dejamos"
+    r"|se (?:(?:ha|han) (?:ido|marchado|mudado)|fue|fueron|march[oó]|mud[oó]) del?\b"
     r"|terminamos"
     r"|termin(?:é|ado)|acab(?:é|ado|amos)|mur(?:ió|ieron)|muerto|falleci\w+|regal(?:é|ado|amos)"
-    r"|dona(?:do|mos)|doné|tir(?:é|ado|amos)|abandon(?:é|ado|amos)|renunci(?:é|ado|amos)|dimit\w+"
+    r"|dona(?:do|mos)|doné|tir(?:é|ado|amos)|abandon(?:é|ó|ado|amos)|renunci(?:é|ó|ado|amos)|dimit\w+"
     r"|despid\w+|despedid[oa]s?|jubil\w+|robaron|robad[oa]|(?:di|dado|dimos) de baja"
     r"|me (?:he )?borr(?:é|ad[oa])|(?:me|nos|le) (?:(?:han|ha) (?:quitado|retirado)"
     r"|(?:quit|retir)(?:ó|aron))|(?:took|taken|taking) (?:me|us|him|her|them) off"
@@ -77,7 +78,7 @@ _ENDED = LazyPattern(
 _PART = LazyPattern(
     r"\s*[,;:–—.]+\s+|\s+(?=(?:because|cos|coz|since|so|but|now|it['’]s\b|its (?=\w+ing\b)"
     r"|and (?:i|we|it|now|she|he|they|my)|porque|pero|ya que|as[ií] que|ahora"
-    r"|y (?:ahora|me|nos|\w+o)|instead|en vez)\b)",
+    r"|y (?:ahora|me|nos|ha|han|he|hemos|\w+(?:o|[éíó]|[aei]mos|aron|ieron))|instead|en vez)\b)",
     _I,
 )
 """End of a denial: what follows is said apart from it."""
@@ -153,6 +154,8 @@ _CHANGE = LazyPattern(
     r"|aument\w+|stopped|quit|gave up|given up|broke up|split up|ahora|ya no|en realidad"
     r"|cambi\w+|mud(?:ad\w+|[eéó]|amos|aron)"
     r"|(?:me|nos|l[aeo]s?) (?:han |he )?(?:puesto|pusieron|pasad[oa]|pasaron|movid[oa]|movieron)"
+    r"|corri(?:eron|ó|do) (?:la|el|mi) .*(?:para|al?)\b"
+    r"|se (?:ha |han )?(?:pas(?:ó|o|aron|ado)|mov(?:ió|ido)|corri[óo])(?= (?:al?|para|hasta)\b)"
     r"|(?:me|nos) (?:han )?contrat\w+|hired|they(?:['’]ve)? put"
     r"|(?:moved|switched|swapped|shunted|bumped)"
     r" (?:me|us|him|her|them)|nuev[oa]|dej[eé]|dejado|aplaz\w+|retras\w+|adelant\w+|roto"
@@ -320,6 +323,11 @@ def ends(text: str, concepts: frozenset[str]) -> bool:
     """Check whether a statement tells an event that ends facts of these concepts, as a separation
     those about a girlfriend."""
     return any(closed & concepts and event.search(text) for event, closed in events())
+
+
+def is_event(text: str) -> bool:
+    """Check whether a statement tells an event that ends facts of some concepts only."""
+    return any(event.search(text) for event, _ in events())
 
 
 def related_words(text: str) -> str:

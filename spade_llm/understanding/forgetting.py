@@ -13,6 +13,7 @@ from spade_llm.understanding.clauses import lead_in_end, told_off_the_record
 from spade_llm.understanding.features import features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import COPULA, Statement, are_two_of_a_kind, replaces
+from spade_llm.understanding.spelling import plain_spanish
 from spade_llm.understanding.statements import read_message
 from spade_llm.understanding.vocabulary import (
     ValueType,
@@ -84,7 +85,7 @@ _ASKING = (
     r"(?:please |actually,? |(?:can|could|would|will) you |you (?:can|should|may|could) |just "
     r"|i(?:['’]d| would)? "
     r"(?:want|like|prefer|need|rather)(?: not)? (?:you to |that you |you )?|let['’]?s |por favor,? "
-    r"|puedes? |podr[ií]as? |me |(?:haz(?:me)?|h[aá]game) (?:el|un) favor (?:de|y) "
+    r"|puedes? |podr[ií]as? |me |(?:haz(?:me)?|h[aá]ga(?:me)?)(?: usted)? (?:el|un) favor (?:de|y) "
     r"|do me a favou?r and "
     r"|would you mind |te importar[ií]a |a ver si |(?:te|le) (?:pido|ruego) que "
     r"|(?:quiero|prefiero|preferir[ií]a|necesito|me gustar[ií]a) que |mejor |ya )*"
@@ -229,7 +230,7 @@ class ForgetRequest:
 
 def read_forget_request(text: str) -> ForgetRequest | None:
     """The request that a message makes; None if it makes none, like `don't forget that …`."""
-    text = " ".join(text[:MAX_CHARS].split()).strip(" .!")
+    text = plain_spanish(" ".join(text[:MAX_CHARS].split()).strip(" .!"))
     if text.endswith("?") and not re.match(r"can|could|puedes", text, _I):
         return None
     if told := told_off_the_record(text):

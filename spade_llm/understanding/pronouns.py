@@ -26,6 +26,7 @@ from spade_llm.understanding.vocabulary import (
     typed_values,
     values_of_part,
 )
+from spade_llm.understanding.wording import SPANISH_FIRST_PERSON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,8 +48,8 @@ MAX_BARE_WORDS = 5
 """Maximum length in words of a statement that has a number, but no topic of its own."""
 
 _SUBJECT_PRONOUN = LazyPattern(
-    r"^(?P<pronoun>she|he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|his|her|[eé]l(?= (?:es|vive"
-    r"|tiene|trabaja|se)\b)|(?-i:ella)"
+    r"^(?P<pronoun>she|he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|his|her|[ée]l(?= (?:es|vive"
+    r"|tiene|trabaja|se)\b)|él|(?-i:ella)"
     rf"|(?-i:Ella)(?!['’]s?\b| {FINITE}\b))(?P<rest>['’](?:s|ll)\b.*| .*)$",
     _I,
 )
@@ -57,6 +58,7 @@ _THIRD_VERB = LazyPattern(
     r"|primavera|ve[cz]|curso|d[ií]a|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo))"
     r"(?:no |ya |tambi[eé]n |ahora )?"
     rf"(?:(?:se )?(?!gusta|encanta|hay|toca|queda|van?\b){THIRD_SPANISH}"
+    r"|va a (?!llover|haber|nevar|ser\b|hacer)"
     r"|se (?:va|vuelve|muda|casa|queda|jubila|separa|viene|marcha|traslada)"
     r"|les? (?:gusta|encanta)n?)\b",
     _I,
@@ -65,7 +67,8 @@ _PLURAL_VERB = LazyPattern(r"^(?:no |ya |tambi[eé]n |ahora |se |les? )*[^\W\d_]
 _SUBJECT_BEHIND = LazyPattern(
     r"^(?:no |ya |tambi[eé]n |ahora )?(?:se )?(?:(?:ha|han) )?(?:muert|muri|ven|vin|lleg|nac|march"
     r"|ido|vuelt|volv|escap|perd|ca[ií]d|cay|jubil|cas|va|viene)\w*"
-    r" (?:(?-i:[A-ZÁÉÍÓÚÑ])|mis? |nuestr|el |la |los |las )",
+    r" (?:(?-i:[A-ZÁÉÍÓÚÑ])|mis? |nuestr|el |la |los |las )"
+    r"|^(?:me )?(?:dice|dijo|cuenta) (?!que\b)(?:\w+ ){1,4}que\b",
     _I,
 )
 """A verb before its subject: `se ha muerto Trasto`."""
@@ -80,7 +83,7 @@ _IMPERSONAL = LazyPattern(
 _PRONOUN = LazyPattern(
     r"\b(?:(?P<female>she|hers?|(?-i:ella))"
     r"|(?P<male>(?<!me )(?<!nos )(?<!lo )he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|him|his"
-    r"|[eé]l(?= (?:es|vive|tiene|se)\b))"
+    r"|[eé]l(?= (?:es|vive|tiene|trabaja|se)\b)|^él)"
     r"|(?P<plural>they|them|theirs?|ell[ao]s|les)"
     r"|(?P<thing>(?<!of )(?-i:[Ii]ts?)(?! (?:takes|turns|looks|seems|rain|snow))"
     r"|(?<!\w )l[ao](?= (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras)))"
@@ -94,6 +97,13 @@ _PRONOUN = LazyPattern(
 )
 """Pronouns for another being or thing; `it rains` and `half of it` have none. What a verb without
 its object implies is taken for one, too: `my sister is called Ana, we meet on Sundays`."""
+_OWNED_BY_OTHER = LazyPattern(r"^sus? ", _I)
+_TO_THEM = LazyPattern(r"^(?:(?:ya|ahora|tambi[eé]n|no) )*(?P<le>le) ", _I)
+_DOUBLED = LazyPattern(
+    r"le \w.*? a (?:(?-i:[A-ZÁÉÍÓÚÑ])|(?:mi|la|el|nuestr[oa]|un|una|don|do[ñn]a)\b)|le \w.*? al \w",
+    _I,
+)
+"""Spanish names the person behind the verb as well: `le pago 30 euros a Ana`."""
 _OBJECT_BEFORE = LazyPattern(
     r"(?P<object>[\w-]+)(?:\s*[,;:–—]|,? (?:because|as|since|and|but|so))\s+$", _I
 )
@@ -117,7 +127,15 @@ _STOPS = LazyPattern(
 )
 """Words at which a noun phrase ends."""
 _FINITE = LazyPattern(rf"{FINITE}$", _I)
-_SPANISH = LazyPattern(r"\b(?:el|la|los|las|mi|que|se|ha|han|es|son|nos|una|con|por|muy|su)\b", _I)
+_THIRD = LazyPattern(rf"{THIRD_SPANISH}$", _I)
+_TO_THE = LazyPattern(r"al$", _I)
+_PARENT = LazyPattern(r"(?:mam[aá]|pap[aá]|mami|papi)$", _I)
+"""Nouns that need no article: `a mamá la operaron`."""
+_SPANISH = LazyPattern(
+    r"\b(?:el|la|los|las|mi|que|se|ha|han|es|son|nos|una|con|por|muy|su|ya|de|del|al|le|lo)\b"
+    r"|[áíóúñ]",
+    _I,
+)
 _INDEFINITE = LazyPattern(r"(?:an?|another|una?|otr[oa]) ", _I)
 _CALLED = LazyPattern(r"\b(?:called|named|llamad[oa]|llama) $", _I)
 _WE = LazyPattern(r"^we\b", _I)
@@ -144,7 +162,8 @@ _ROLES = tuple(
     LazyPattern(pattern, _I)
     for pattern in (
         r"\b(?:my|our|mi|nuestr[oa]) (?:(?:little|big|old(?:er|est)?|young(?:er|est)?|eld(?:er|est)"
-        r"|best|new|twin) )?(?P<noun>[\w-]+),? NAME\b",
+        r"|best|new|twin) )?(?P<noun>[\w-]+)"
+        r"(?: (?:mayor|menor|median[oa]|peque[ñn][oa]))?,? NAME\b",
         r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[\w-]+)(?:['’]s(?: called| named)?"
         r"| (?:is|es)(?: called| named)?| se llama) NAME\b",
         r"\b(?:have|has|had|got|adopted|bought|teng?o|ten[eé]mos|adopt\w+|compr\w+) (?:\w+ )?"
@@ -155,7 +174,14 @@ _ROLES = tuple(
 """Nouns of a named being: `my dog NAME`, `my dog is called NAME`, `a dog, NAME`."""
 _ROLES_OF_PEOPLE = frozenset({"profession", "landlord", "lodger"})
 """Concepts of people beside those of the vocabulary's beings."""
+_SINGULAR = frozenset({"a", "an", "el", "la", "un", "una", "mi", "nuestro", "nuestra"})
+"""Articles of one thing: `el doctor Salinas` is no plural."""
 _SPANISH_ARTICLE = LazyPattern(r"(?:el|la|los|las|un[oa]?s?|mis?|sus?|nuestr[oa]s?)$", _I)
+_ADVERBS = frozenset({
+    "ayer", "anteayer", "anoche", "luego", "despues", "entonces", "encima", "tampoco", "yesterday",
+    "tonight", "then", "maybe", "perhaps", "quizas", "quiza",
+})  # fmt: skip
+"""Words that begin a statement with a capital and are no names."""
 _PLACES = frozenset({
     "employer", "exercise", "home", "hospital", "hotel", "nursery", "restaurant", "school",
 })  # fmt: skip
@@ -278,6 +304,14 @@ def leading_noun(statement: str) -> Mention | None:
     return first if first is not None and first.start == 0 else None
 
 
+def is_noun_phrase(text: str) -> bool:
+    """Check whether a text has nothing but nouns and names: `my niece Ann`."""
+    rest = text.lower()
+    for one in noun_phrases(text):
+        rest = rest.replace(one.text.lower(), "", 1)
+    return not rest.strip(" ,")
+
+
 def _noun_phrases(statement: str) -> Iterator[Mention]:
     words = list(_WORD.finditer(statement))
     # Spanish `a Ana` has no article.
@@ -293,6 +327,8 @@ def _noun_phrases(statement: str) -> Iterator[Mention]:
             continue
         if article:
             last = _phrase_end(words, first)
+        elif _PARENT.match(words[number][0]):
+            last = first + 1
         else:
             last = _name_end(words, first)
             if number == 0 and last == first and not is_word:
@@ -304,7 +340,7 @@ def _noun_phrases(statement: str) -> Iterator[Mention]:
             yield _mention(
                 statement[words[first].start() : words[last - 1].end()],
                 start=words[number].start(),
-                article=article[0].lower() if article else "",
+                article=_TO_THE.sub("el", article[0].lower()) if article else "",
                 is_subject=number == 0,
             )
         number = max(last, number + 1)
@@ -316,8 +352,11 @@ def _article_at(
     """The word at this place, if a noun phrase begins behind it."""
     word = words[number][0]
     following = words[number + 1][0] if number + 1 < len(words) else ""
-    if word == "a" and is_spanish and _NAME.match(following):
+    if word in ("a", "A") and is_spanish and (_NAME.match(following) or _PARENT.match(following)):
         return None
+    if number and is_spanish and (to_the := _TO_THE.match(word)):
+        # "Llama al fontanero".
+        return to_the
     # "Tengo reunión con Ana": a noun without its article.
     is_bare = bool(following) and not _ARTICLE.match(following)
     return _ARTICLE.match(word) or (_HAVE.match(word) if is_bare else None)
@@ -374,6 +413,10 @@ def _name_end(words: Sequence[re.Match[str]], first: int) -> int:
         last += 1
     word = re.sub(r"['’]s$", "", strip_accents(words[first][0].lower()))
     is_word = is_function_word(word) or any(map(is_concept, concepts_of(word) - {"origin"}))
+    is_word = is_word or word in _ADVERBS
+    if first == 0 and word in SPANISH_FIRST_PERSON and last == 1 and last < len(words):
+        # "Curro tiene …": a verb in the first person has no other verb behind it.
+        is_word = not _THIRD.match(words[last][0])
     before = [one[0] for one in words[max(0, first - 2) : first]]
     is_place = bool(before and _BEFORE_PLACE.match(before[-1]))
     is_place = is_place or (before[-1:] == ["a"] and bool(_MOTION.match(before[0])))
@@ -385,7 +428,9 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
     head = re.split(r"['’]s ", text)[-1]
     concepts = concepts_of(head)
     # "Finn", "Scott": a nationality is rather an adjective than a subject.
-    is_unknown = not any(map(is_concept, concepts - {"origin"}))
+    is_unknown = (
+        not any(map(is_concept, concepts - {"origin"})) or text.lower() in SPANISH_FIRST_PERSON
+    )
     # A capital inside a statement makes a name, whatever else the word means.
     has_capital = bool(_NAME.match(text)) and (is_unknown or (start > 0 and _is_name(text)))
     is_value = bool(values_of_part(text).keys() - {ValueType.NAME})
@@ -408,6 +453,7 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
         is_animal="pet" in concepts,
         is_plural=text.endswith("s")
         and not is_named
+        and article not in _SINGULAR
         and (article.endswith("s") or not sex_of(head)),
         is_unknown=not concepts & things(),
         is_value=is_value,
@@ -427,6 +473,8 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
     of `known`."""
     for pronoun in _PRONOUN.finditer(text):
         kind = str(pronoun.lastgroup)
+        if kind == "any" and _DOUBLED.match(text, pronoun.start()):
+            continue
         if any(one.fits(kind) and one.start < pronoun.start() for one in noun_phrases(text)):
             continue
         if kind == "thing" and _has_object_before(text[: pronoun.start()]):
@@ -467,6 +515,13 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
     return "", ""
 
 
+def _topic_being(statement: str) -> Mention | None:
+    """The one being that a statement begins with, also as its object: `a mamá la operaron`."""
+    first = next(iter(noun_phrases(statement)), None)
+    is_topic = first is not None and statement[: first.start].lower() in ("", "a ")
+    return first if is_topic and first is not None and first.fits("any") else None
+
+
 def _has_object_before(text: str) -> bool:
     """Check whether the clause that ends a text ends with a noun without an article: `I can't have
     shellfish, it makes me ill`."""
@@ -482,7 +537,8 @@ def _likeness(clause: str, statement: str) -> tuple[bool, bool]:
 
 def _with_name(noun: str, statement: str) -> str:
     """A being's noun with the name that the statement tells of it: `my sister Ana`."""
-    if _NAME.search(noun):
+    if not noun.islower():
+        # "Mi hermana Gloria, se llama La Espiga": she has a name.
         return noun
     noun_there = re.escape(noun)
     name = r"(?P<name>(?-i:[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*))(?!['’\w])"
@@ -513,6 +569,10 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
         is_near = any(one.fits(kind) for one in noun_phrases(before))
         noun = antecedent(pronoun["pronoun"], [before] if is_near else known, text)[0]
     elif _THIRD_VERB.match(text) and not (_IMPERSONAL.match(text) or _SUBJECT_BEHIND.match(text)):
+        subject = leading_noun(before)
+        if subject and subject.is_being and subject.is_plural == bool(_PLURAL_VERB.match(text)):
+            noun = _with_name(subject.text, before)
+            return f"{noun[:1].upper()}{noun[1:]} {text[0].lower()}{text[1:]}"
         latest = sorted(reversed(known[-MAX_BACK:]), key=lambda one: _likeness(text, one))[::-1]
         first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
         # "Ahora es Ana": what has a name is not another name.
@@ -572,7 +632,12 @@ def with_role(text: str, earlier: Sequence[str]) -> str:
         for one in reversed(earlier):
             noun = _role_of(name, one)
             if noun and not concepts_of(noun) <= features(text).concepts:
-                return re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", f"{noun} {name}", text, count=1)
+                return re.sub(
+                    rf"(?<!\w)(?:[Ee]l |[Ll]a )?{re.escape(name)}(?!\w)",
+                    f"{noun} {name}",
+                    text,
+                    count=1,
+                )
     return text
 
 
@@ -589,12 +654,17 @@ def _role_of(name: str, statement: str) -> str:
     return ""
 
 
-def with_antecedent(text: str, known: Sequence[str]) -> str:
+def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -> str:
     """A statement that can be understood by itself: behind one with a pronoun stands in parentheses
     what it means (`I visit her on Mondays (my late wife)`). If no noun is known, the statement
-    before it stands in front of it."""
+    before it stands in front of it. `is_next`: the text stands right behind the last of
+    `known`, which has what `its` means, if anything of that has."""
     if not known:
         return text
+    if (to_them := _TO_THEM.match(text)) and not _DOUBLED.match(text, to_them.start("le")):
+        known = known[-1:] if _topic_being(known[-1]) else known
+    if is_next and _OWNED_BY_OTHER.match(text) and antecedent(text, known[-1:])[0]:
+        known = known[-1:]
     is_there = bool(_THERE.search(text))
     if is_there and (named := _PLACE_NAME.search(known[-1])):
         return _THERE.sub(named[0], text, count=1)

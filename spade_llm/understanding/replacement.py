@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from spade_llm.core.text import LazyPattern
-from spade_llm.search.terms import split_words
+from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import FINITE
 from spade_llm.understanding.features import NOTE, Features, ended_part, ends, features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
@@ -18,6 +18,7 @@ from spade_llm.understanding.vocabulary import (
     is_concept,
     kin,
     phrase_concepts,
+    stems_of,
     value_key,
 )
 
@@ -31,6 +32,24 @@ NEGATION_SHARE = 0.6
 """Minimum share of a negation's concepts that the denied statement has."""
 STEM_CHARS = 5
 """Characters by which two words of a class are told apart."""
+REASON = LazyPattern(r",? (?:because|porque|ya que|puesto que) .*$", re.IGNORECASE)
+VERB_CHARS = 3
+"""Letters by which forms of a verb are recognized: `pagar`, `pagué`."""
+_TASK = LazyPattern(
+    r"^(?:(?:i|we) (?:have|need) to|(?:ten(?:go|emos)|hay) que(?: acordar(?:me|nos) de)?) "
+    r"(?P<verb>[^\W\d_]{3,}) (?P<rest>.+)$",
+    re.IGNORECASE,
+)
+_DONE = LazyPattern(
+    r"^(?:(?:i|we)(?:['’]ve| have)(?: already| just)*|(?:i|we)(?: already| just)*(?= \w+ed\b)"
+    r"|(?:ya )?(?:l[ao]s? )?(?:he|hemos)|ya(?: l[ao]s?)?(?= \w+[éí]\b))"
+    r" (?P<verb>[^\W\d_]{3,}) (?P<rest>.+)$",
+    re.IGNORECASE,
+)
+WHEN = r"(?:(?:,? \d[\d.,]* ?(?:mg|mcg|µg|g|ml)\b)?(?: (?:in the|at|with|por las?) \w+)?)"
+"""Dose and time of one of several things."""
+PAIR = re.compile(rf"\b(\w{{4,}}){WHEN}? (?:and|y|e) (\w{{4,}})\b", re.IGNORECASE)
+"""Two things of one statement: `warfarin at night and ramipril in the morning`."""
 ADDITION = LazyPattern(
     r"\b(?:another|also|too|as well|other|second|otr[oa]s?|tambi[eé]n|adem[aá]s)\b", _I
 )
@@ -96,7 +115,8 @@ _HOUSEHOLD = frozenset({
 })  # fmt: skip
 _MOVES_HOME = LazyPattern(
     r"\b(?:moved|moving) (?:back|out|in|into|to|home|away|on)\b"
-    r"|\bha(?:n)? vuelto a (?:su|la) (?:casa|piso)\b|\b(?:se|me|nos) (?:\w+ )?(?:mud|traslad)\w+",
+    r"|\bha(?:n)? vuelto a (?:su|la) (?:casa|piso)\b|\b(?:se|me|nos) (?:\w+ )?(?:mud|traslad)\w+"
+    r"|\b(?:se|me|nos) (?:fu[ei]\w*|vin\w+|(?:he|ha|hemos|han) (?:ido|venido)) a vivir\b",
     _I,
 )
 _LIVES = LazyPattern(r"\b(?:liv(?:e|es|ing)|stay(?:s|ing)?|viv(?:e|en|o|imos|iendo))\b", _I)
@@ -166,7 +186,8 @@ _OWN_JOB = LazyPattern(
     r"|(?:llevo|regento|dirijo) (?:una?|mi)"
     r"|i['’]?m (?:now )?(?:an? |working|employed)|my (?:\w+ )?(?:job|work|employer|company)"
     r"|mi (?:trabajo|empresa)"
-    r"|(?:yo |ahora )?(?:soy|trabajo|curro|laburo|chambeo|tengo (?:un )?trabajo))\b",
+    r"|(?:yo |ahora )?(?:soy|trabajo|curro(?! (?:ha|es|tiene|se|va|viene|est[aá])\b)"
+    r"|laburo|chambeo|tengo (?:un )?trabajo))\b",
     _I,
 )
 """Job of the speaker, as opposed to a colleague, or to a run before work."""
@@ -260,12 +281,14 @@ def replaces(new: Statement, old: str) -> bool:
     """
     if new.replaced:
         return old == new.replaced or _has_departed(new.text, old)
+    # Why something changed is no part of what changed.
+    new = replace(new, text=REASON.sub("", new.text))
     old_in_first_person = _SELF.sub("I", old)
-    is_next = _has_successor(new.text, old) or _is_back(new.text, old)
-    if is_next or is_beside(new.text, old_in_first_person):
-        return is_next
+    if _has_successor(new.text, old) or _is_back(new.text, old) or _is_done(new.text, old):
+        return True
     one, other = features(new.text), features(old_in_first_person)
-    if one.is_reported or one.is_plan or other.is_reported:
+    is_apart = one.is_reported or one.is_plan or other.is_reported
+    if is_apart or is_beside(new.text, old_in_first_person):
         return False
     if ends(new.text, other.concepts) and ends(new.text, other.concepts - _unsaid(old)):
         return _is_ended_by(new.text, old, one, other)
@@ -287,6 +310,17 @@ def replaces(new: Statement, old: str) -> bool:
     )
 
 
+def _is_done(new: str, task: str) -> bool:
+    """Check whether a statement says that a task is done: `I've paid the gas` after `I have to pay
+    the gas bill on Friday`."""
+    todo, done = _TASK.match(task), _DONE.match(new)
+    if not todo or not done or is_changed(todo["rest"]):
+        return False
+    verbs = strip_accents(todo["verb"].lower()), strip_accents(done["verb"].lower())
+    is_same = verbs[0][:VERB_CHARS] == verbs[1][:VERB_CHARS]
+    return is_same and bool(stems_of(todo["rest"]) & stems_of(done["rest"]))
+
+
 def is_beside(new: str, old: str) -> bool:
     """Check whether a new statement says the same as an older one, adds something, or is about
     another being."""
@@ -296,7 +330,13 @@ def is_beside(new: str, old: str) -> bool:
 
 def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
     """Check whether an event ends an older statement that has a concept which it ends."""
-    if _holds_without_companion(event, old) or is_end_of_another(event, old):
+    if holds_without_companion(event, old) or (other.is_ended and ends(old, other.concepts)):
+        # "We split up" does not end that we split up.
+        return False
+    if ends(event, frozenset({"partner"})) and other.beings - COUPLE:
+        # "I share a flat with two girls" tells of no couple.
+        return False
+    if is_end_of_another(event, old):
         return False
     subject, being = leading_noun(old), leading_noun(event)
     of_being = concepts_of(being.text) & kin() if being else frozenset()
@@ -338,7 +378,7 @@ def _medicines(text: str) -> frozenset[str]:
     return frozenset((known | dosed) - _MEDICINES)
 
 
-def _holds_without_companion(event: str, old: str) -> bool:
+def holds_without_companion(event: str, old: str) -> bool:
     """Check whether a statement tells more than what the event ends: `I live in Rome with my
     girlfriend` after a separation."""
     rest = _COMPANION.sub("", old)
@@ -360,7 +400,7 @@ _MEDICINES = frozenset({
 """Words for any medicine."""
 _DOSED = LazyPattern(r"(?P<name>[^\W\d_][\w-]{3,}),? \d[\d.,]* ?(?:mg|mcg|µg)\b", _I)
 _COMPANION = LazyPattern(
-    r",? (?:with|con) (?:my|our|mi|nuestr[oa]) [\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)*", _I
+    r",? (?:with|con) (?:my|our|his|her|mi|nuestr[oa]|su) [\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)*", _I
 )
 _WITHOUT = LazyPattern(r"\b(?:without|sin) (?P<thing>[^,;]+)$", _I)
 _OF = LazyPattern(r" (?:de|del|of) ")
@@ -445,7 +485,9 @@ def _is_about_another(new: str, old: str) -> bool:
         # "My assistant is called Ana" is not the name of the one who says so.
         return True
     is_own_home = _OWN_HOME.match(new) and _OWN_HOME.match(_SELF.sub("I", old))
-    return one.beings != other.beings and not is_own_home
+    # "Mum moved in with my brother" tells of her.
+    beings = (features(_COMPANION.sub("", text)).beings for text in (new, old))
+    return len(set(beings)) > 1 and not is_own_home
 
 
 def role_in_state(text: str) -> str:
@@ -461,6 +503,9 @@ def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
     so for once ends no habit: `no rehearsal this weekend`."""
     if FOR_A_TIME.search(denial) and HABIT.search(old):
         return False
+    if any(_is_one_of_two(denial, pair[1], pair[2]) for pair in PAIR.finditer(old)):
+        # One of two medicines is over.
+        return False
     is_debt = "owe" in other.concepts and "owe" not in one.concepts
     if denial and (is_debt or names_other_medicine(denial, old)):
         return False
@@ -472,6 +517,15 @@ def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
         core = concepts_of(found["thing"]) - general()
     shared = (core & other.concepts) - {"like", "dislike"}
     return bool(shared) and len(shared) >= NEGATION_SHARE * len(core)
+
+
+def _is_one_of_two(denial: str, one: str, other: str) -> bool:
+    """Check whether a denial names one of two things of a kind, and not the other one."""
+    named = value_key(denial)
+    known = [{each for each in concepts_of(word) if is_concept(each)} for word in (one, other)]
+    # Names of medicines are seldom known.
+    is_of_kind = bool(known[0] & known[1]) or not all(known)
+    return is_of_kind and bool(value_key(one) <= named) != bool(value_key(other) <= named)
 
 
 def are_two_of_a_kind(new: str, old: str) -> bool:

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 
+MIN_NAMED = 1 / 3
+"""Minimum share of what a change names that an earlier statement names as well."""
 _FROM_NOW = LazyPattern(
     r"\b(?:from (?:this|today|next|monday|now)|as of|starting|since|this (?:term|year|season"
     r"|semester)|starts?|desde|a partir de|este (?:curso|trimestre|a[ñn]o)|esta temporada"
@@ -196,13 +198,20 @@ def _nearest(text: str, named: str, every: Sequence[str], known: Sequence[str]) 
     said = concepts_of(outside(named, types)) - light()
     beings = features(named).beings
     meant = antecedent(text, known)[1]
+    spans = types.get(ValueType.NAME, ())
+    names = value_key(" ".join(named[max(start, 0) : end] for start, end in spans))
     found = []
     for one in every:
         shared = said & features(one).concepts
         score = len(shared) - len(shared & general()) / 2 + (one == meant)
-        if score < 1 or features(one).beings != beings or is_denial(one):
+        if names & value_key(one) and units_of(named) & units_of(one):
+            # "I've put Ann's pay up to 13 an hour": what was told of her has an amount.
+            score += 1
+        if MIN_NAMED * len(said - general()) > len(shared) and not names & value_key(one):
+            # "My eye test is on Friday now" shares one word of several with "my shift on Tuesday".
             continue
-        if _is_of_other_thing(named, one, shared):
+        is_other = features(one).beings != beings or _is_of_other_thing(named, one, shared)
+        if score < 1 or is_other or is_denial(one):
             continue
         new = without_known(named, types, one)
         if ValueType.NAME in new and not _have_same_word_before(named, new, one):

@@ -34,10 +34,12 @@ from spade_llm.understanding.features import (
     features,
     is_changed,
     is_denial,
+    is_event,
     is_scheduled,
 )
 from spade_llm.understanding.lists import change_of_list, may_change_list
 from spade_llm.understanding.pronouns import (
+    leading_noun,
     names_introduced,
     with_antecedent,
     with_person,
@@ -78,7 +80,7 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 
-MAX_STATEMENTS = 5
+MAX_STATEMENTS = 8
 """Maximum number of statements from one message."""
 MAX_EARLIER = 12
 """Number of earlier statements that a correction may refer to."""
@@ -111,6 +113,11 @@ _TELLS = LazyPattern(
 )
 """A noun or a name before a finite verb, or a Spanish verb in the third person: not an order, which
 begins with its verb (`work out 6*7`)."""
+_RELATIVE = LazyPattern(r"^[\w-]+, (?:who|which|que|quien)\b", _I)
+"""`…, Ben, who studies law`: no half of a statement, but more of what stands before it."""
+_LABEL = LazyPattern(r"^[^\W\d_]+ \S*\d\S*(?: \w+)?$")
+"""`…, plate 4471 KLM`: it belongs to what stands before it."""
+_NO_SUBJECT = LazyPattern(rf"^(?:(?:no|ya|ahora|se|les?|l[ao]s?) )*{THIRD_SPANISH}\b", _I)
 _POLITE = LazyPattern(r"\b(?:please|pls|por favor|porfa)\b", _I)
 _MARKUP = "-*<[{|#>"
 """First characters of lists, tags and tables."""
@@ -210,9 +217,10 @@ def _read_clauses(
         if statements and (is_bare or is_of_same):
             known = _continue_last(statements, known, clause.text)
             continue
+        gone: list[Statement] = []
         changing = changing and closest(clause.text, changing, [*remembered, *known])
         if changing and is_successor(clause.text, changing, before):
-            statements.pop()
+            gone = [statements.pop()]
             named = with_person(clause.text, known, before)
             found = _succession(before, named, changing)
             changing = ""
@@ -225,7 +233,7 @@ def _read_clauses(
             continue
         before = clause.text
         found = [one if is_clean(one) else in_own_words(clause.text, one) for one in found]
-        for one in _with_rests(found, statements):
+        for one in _with_rests(found, statements, gone):
             # A clause with a pronoun repeats the one before it, which is not told twice.
             repeated = {other.text for other in statements if f"{other.text}; " in one.text}
             statements = [each for each in statements if each.replaced or each.text not in repeated]
@@ -366,7 +374,7 @@ def _statements_of_clause(
     slot = in_same_slot(text, named.text, every, known)
     if slot or not (is_own or _has_verb(text)):
         return [slot] if slot else [], ""
-    full = with_role(with_antecedent(named.text, known), every)
+    full = with_role(with_antecedent(named.text, known, is_next=bool(before)), every)
     return [_plain_statement(full, clause.is_change)], ""
 
 
@@ -447,7 +455,8 @@ def _says_change(clause: Clause) -> bool:
     """Check whether a clause may give something that was told in another conversation a new value:
     it has a word that says that something changed, or is not so."""
     text = clause.text
-    return clause.is_change or is_changed(text) or is_denial(text) or announces(text)
+    is_said = clause.is_change or is_changed(text) or is_denial(text)
+    return is_said or announces(text) or is_event(text)
 
 
 def _change_of_clause(
@@ -457,7 +466,9 @@ def _change_of_clause(
     `_statements_of_clause`."""
     first, rest = split_announcement(text)
     if earlier := announced(first, every, known):
-        earlier = closest(rest, earlier, every) if rest else earlier
+        if rest and not ended_part(first):
+            # "I quit the gym" names what is over.
+            earlier = closest(rest, earlier, every)
         if rest:
             return _succession(first, with_person(rest, [first]), earlier), ""
         if ended_part(first):
@@ -484,12 +495,16 @@ def _behind_joke(text: str, known: Sequence[str]) -> list[Statement]:
     return [corrected] if corrected else []
 
 
-def _with_rests(found: Sequence[Statement], before: Sequence[Statement]) -> list[Statement]:
+def _with_rests(
+    found: Sequence[Statement], before: Sequence[Statement], gone: Sequence[Statement]
+) -> list[Statement]:
     """The statements of a clause; behind each the half of a double one (`Tom rows and Mia swims`)
-    that they, and those of the message before them, leave as it is."""
+    that they, and those of the message before them (also those that they take the place of, `gone`)
+    leave as it is."""
     statements = []
     for new in found:
-        others = [one.text for one in (*before, *found) if one.replaced == new.replaced]
+        every = (*before, *gone, *found)
+        others = [one.text for one in every if one.replaced == new.replaced]
         rest = _rest(new, concepts_of(NOTE.sub("", "; ".join(others))))
         statements += [new, Statement(text=rest)] if rest else [new]
     return [one for one in dict.fromkeys(statements) if one not in before]
@@ -505,10 +520,19 @@ def _rest(new: Statement, said: frozenset[str]) -> str:
         is_double = all(map(is_statement, halves)) and not _COMPLEMENT.match(halves[1])
         if not is_double or any(half in new.text for half in halves):
             continue
+        if _RELATIVE.match(halves[1]) or _LABEL.match(halves[1]):
+            continue
         shares = [len(concepts_of(one) & said) / max(1, len(concepts_of(one))) for one in halves]
-        other = halves[shares[0] >= shares[1]]
-        return other[:1].upper() + other[1:]
+        return _with_subject(halves[shares[0] >= shares[1]], new.replaced)
     return ""
+
+
+def _with_subject(half: str, whole: str) -> str:
+    """Half of a statement with the subject of the whole (`es ingeniera`); empty if it has none."""
+    if _NO_SUBJECT.match(half):
+        subject = leading_noun(whole)
+        half = f"{subject.text} {half}" if subject else ""
+    return half[:1].upper() + half[1:]
 
 
 def _ended_and_new(found: re.Match[str]) -> list[Statement]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
+from spade_llm.understanding.clauses import FINITE
 from spade_llm.understanding.features import features
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
@@ -25,6 +27,7 @@ from spade_llm.understanding.replacement import (
 )
 from spade_llm.understanding.vocabulary import (
     MONTHS,
+    TYPED,
     ValueType,
     concepts_of,
     is_function_word,
@@ -77,7 +80,7 @@ _UNITS = {
         "m metre metres meter meters metro metros", "mile mi miles milla millas",
         "l litre litres liter liters litro litros", "ml millilitre millilitres mililitros",
         "h hr hrs hour hours hora horas", "min mins minute minutes minuto minutos",
-        "€ eur euro euros", "$ dollar dollars dólar dólares",
+        "€ eur euro euros", "$ dollar dollars dólar dólares", "peso pesos",
         "kwh", "gb", "stone st",
     )
     for spelling in spellings.split()
@@ -88,6 +91,7 @@ _DURATION = LazyPattern(
     r"(?P<number>\w+) (?:days?|weeks?|months?|years?|d[ií]as?|semanas?|mes(?:es)?|a[ñn]os?)\b",
     _I,
 )
+_JUST_THE_DAY = LazyPattern(r"^el (?:d[ií]a )?(?P<day>\d{1,2})$", _I)
 _DAY_NUMBER = re.compile(r"\b\d{1,2}\b")
 _DAY_OF_MONTH = LazyPattern(r"(?:the )?\b(?P<day>\d{1,2})(?:st|nd|rd|th)?\b", _I)
 _TITLED = re.compile(r"(?:\b(?:el|la) )?\b(?:[Dd]octora?|[Dd]ra?\.?|[Mm]r?s?\.?|[Dd]on|[Dd]oña) ")
@@ -135,6 +139,8 @@ _JOINT = LazyPattern(r"\b(?P<word>[^\W\d_][\w'’]*) (?P=word)\b|\d,? (?!\d{1,2}
 _CAPITAL = LazyPattern(r"\b[A-ZÁÉÍÓÚÑ][\w-]+")
 _CODE = LazyPattern(r"\d[ -]?(?P<behind>[A-Z]{1,4})\b|\b(?P<before>[A-Z]{1,4})[ -]?\d")
 """Letters of a number plate or the like, which are no name: `4521 KLM`."""
+_ASIDE = LazyPattern(rf",(?!.*\b{FINITE}\b)[^;]+$", _I)
+_COLOURED = LazyPattern(rf" {TYPED[ValueType.COLOUR].pattern}", _I)
 _FLOOR = LazyPattern(r", (?:flat |piso )?\d[\wºª]*(?: [A-Z]\b)?", _I)
 _ARTICLES = frozenset({"the", "a", "an", "el", "la", "los", "las", "un", "una"})
 
@@ -179,6 +185,21 @@ def is_clean(new: Statement) -> bool:
     names = {one[0] for one in _CAPITAL.finditer(value)}
     is_title = over.lower() in _ARTICLES and bool(place.behind)
     return not is_title and not names & set(re.findall(r"[\w-]+", kept))
+
+
+def has_details(new: Statement) -> bool:
+    """Check whether a statement tells more of the thing of which only the name was replaced: its
+    colour, or numbers behind a comma (`a blue Golf, plate 4471 KLM`)."""
+    place = inserted(new.replaced, new.text)
+    end = len(new.replaced) - place.behind
+    rest = new.replaced[end:]
+    is_name = any(
+        place.start <= start and last <= end
+        for start, last in typed_values(new.replaced).get(ValueType.NAME, ())
+    )
+    aside = _ASIDE.match(rest)
+    is_numbered = aside and typed_values(aside[0]).keys() & {ValueType.NUMBER, ValueType.HANDLE}
+    return is_name and bool(_COLOURED.match(rest) or is_numbered)
 
 
 def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
@@ -270,7 +291,9 @@ def _counts_beings(text: str, span: tuple[int, int]) -> bool:
 
 def units_of(text: str) -> frozenset[str]:
     """The units of measure of the amounts of a text, each in one spelling: `kg` for `kilos`."""
-    words = (one["unit"].lower() for one in _MEASURE.finditer(text))
+    ends = (end for _, end in typed_values(text).get(ValueType.NUMBER, ()))
+    in_words = (one for end in ends if (one := _UNIT.match(text, end)))
+    words = (one["unit"].lower() for one in chain(_MEASURE.finditer(text), in_words))
     return frozenset(_UNITS[word] for word in words if word in _UNITS)
 
 
@@ -412,19 +435,7 @@ def _with_each(
     for kind, (start, end) in sorted(places.items(), key=lambda one: one[1], reverse=True):
         part = _part(new, types[kind])
         if kind is ValueType.DAY:
-            # "To the 25th" says nothing of the month, which is the same one.
-            part = _day_of_month(part, text[start:end]) or part
-        if (
-            kind is ValueType.DAY
-            and part.isdigit()
-            and (day := _DAY_NUMBER.search(text, start, end))
-        ):
-            # "To the 5th" says nothing of the month.
-            start, end = day.span()
-        article = _BEFORE_DAY.match(earlier[start:end])
-        if kind is ValueType.DAY and article and _DATE.search(part) and " " in part:
-            # "27 de marzo" instead of "el 3 de abril".
-            part = article[0] + _BEFORE_DAY.sub("", part)
+            part, start, end = _with_day(part, text, start, end)
         if kind is ValueType.NUMBER:
             part, end = _with_units(new, types[kind][-1], earlier, start, end)
             if (unit := _PER.search(text[start:end])) and "/" not in part:
@@ -438,6 +449,22 @@ def _with_each(
             part = part[has_one.end() :]
         text = text[:start] + part + text[end:]
     return text
+
+
+def _with_day(part: str, text: str, start: int, end: int) -> tuple[str, int, int]:
+    """A new day with what it leaves out, and the span of what it replaces."""
+    # "To the 25th" says nothing of the month, which is the same one.
+    part = _day_of_month(part, text[start:end]) or part
+    if day := _DAY_NUMBER.search(text, start, end):
+        # Neither does "el 21".
+        part = _JUST_THE_DAY.sub(r"\g<day>", part)
+        if part.isdigit():
+            return part, *day.span()
+    article = _BEFORE_DAY.match(text[start:end])
+    if article and _DATE.search(part) and " " in part:
+        # "27 de marzo" instead of "el 3 de abril".
+        part = article[0] + _BEFORE_DAY.sub("", part)
+    return part, start, end
 
 
 def _day_of_month(new: str, old: str) -> str:

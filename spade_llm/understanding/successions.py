@@ -26,17 +26,27 @@ from spade_llm.understanding.features import (
     ends,
     features,
     is_denial,
+    is_event,
     is_negated,
 )
-from spade_llm.understanding.pronouns import antecedent, leading_noun, noun_phrases, with_role
+from spade_llm.understanding.pronouns import (
+    antecedent,
+    is_noun_phrase,
+    leading_noun,
+    noun_phrases,
+    with_role,
+)
 from spade_llm.understanding.replacement import (
     ADDITION,
     COPULA,
     EXCLUSIVE,
     FOR_A_TIME,
     INTRODUCES,
+    PAIR,
     TITLES,
+    WHEN,
     Statement,
+    holds_without_companion,
     is_end_of_another,
     is_of_another,
     is_of_other_home,
@@ -44,6 +54,7 @@ from spade_llm.understanding.replacement import (
 from spade_llm.understanding.substitution import (
     CLASSES,
     MAX_NAMES,
+    has_details,
     outside,
     values_in_place_of,
     with_class,
@@ -66,6 +77,7 @@ from spade_llm.understanding.vocabulary import (
     value_key,
     values_of_part,
 )
+from spade_llm.understanding.wording import SPANISH_FIRST_PERSON
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -130,10 +142,12 @@ _IS_SO = LazyPattern(
     r"^[\w'’ ]{2,30}?(?:['’]s| is| are| was| est[aá]n?| es| feels?| se siente) (?!\w+ing\b)", _I
 )
 """`So Ann is sad`: a state, not what somebody does instead."""
-_WHEN = r"(?:(?:,? \d[\d.,]* ?(?:mg|mcg|µg|g|ml)\b)?(?: (?:in the|at|with|por las?) \w+)?)"
-"""Dose and time of one of several things."""
-_PAIR = re.compile(rf"\b(\w{{4,}}){_WHEN}? (?:and|y|e) (\w{{4,}})\b", _I)
-"""Two things of one statement: `warfarin at night and ramipril in the morning`."""
+_BEHIND_ITEM = (
+    r"(?=$|[,.;]| (?:and|y|todos|cada|los|por|a las|desde|para|every|each|on|in|at|since|daily"
+    r"|twice|once|for)\b)"
+)
+"""End of a list."""
+_FOR = LazyPattern(r"\b(?:for|at|para|en) $", _I)
 BESIDE = LazyPattern(r", (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+,")
 """A name beside the noun of a being: `my mum, Ann, …`."""
 _OF_PLACE = LazyPattern(r"\s(?:at|from|of|del?|en) (?-i:[A-Z])")
@@ -179,6 +193,7 @@ _IT_IS_ONLY = LazyPattern(
     _I,
 )
 """The beginning of a clause that gives what was named before it another value."""
+_TIMES_OF_DAY = frozenset({"morning", "afternoon", "evening"})
 _SUBJECTS = frozenset({"i", "we", "my", "our", "yo", "nosotros", "mi", "the", "el", "la"})
 _HOME = frozenset({"home", "address"})
 _ENDS = LazyPattern(r"\b(?:no longer|no more|any ?more|ya no)\b", _I)
@@ -238,15 +253,33 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     text = with_role(text, every)
     subject = None if ended else leading_noun(text)
     done_to = named - concepts_of(subject.text) if subject else frozenset()
+    # "Ben lost his job": it is his job that is over, and not that he is called Ben.
+    beings = " ".join(
+        one.text
+        for one in noun_phrases(ended)
+        # "I work for Crumb": a client.
+        if one.is_being and not _FOR.search(ended[: one.start])
+    )
+    over = named - concepts_of(beings) if beings else frozenset()
     found = [
         one
         for one in every
         if named
         # "The cleaner moved the sofa" changes nothing of her.
         and (not done_to or done_to & features(one).concepts)
+        and (not over or over & features(one).concepts)
+        # "Dad retired": it is not over that he is called Ben.
+        and (
+            not is_event(ended)
+            or ends(ended, features(one).concepts)
+            or (_names_subject(ended, one) and not COPULA.match(one))
+        )
+        and not holds_without_companion(ended, one)
+        # "I can't climb stairs any more" says nothing of what I must not take.
+        and not (ended and is_denial(one))
         and len(named & features(one).concepts) >= MIN_NAMED * len(named)
         and features(text).beings <= features(one).beings | concepts_of(one)
-        and not is_of_another(text, one)
+        and (not is_of_another(text, one) or _names_subject(ended, one))
         and not named & concepts_of(one) <= kin() < named | kin()
         and not named <= _owners(one)
         and not (is_bare_denial and _shares_subject_only(ended, named, one))
@@ -279,6 +312,13 @@ def _shares_subject_only(denied: str, named: frozenset[str], statement: str) -> 
     return subject is not None and subject.is_named and shared <= concepts_of(subject.text)
 
 
+def _names_subject(ended: str, earlier: str) -> bool:
+    """Check whether what is over is so for a being that an earlier statement names: `Ben moved out
+    of the flat` after `I share it with Ben`."""
+    subject = leading_noun(ended) if ended else None
+    return bool(subject and subject.is_named and value_key(subject.text) <= value_key(earlier))
+
+
 def _owners(statement: str) -> frozenset[str]:
     """Names of people to whom a being of a statement belongs: it is not about Ann in `Ann's mum
     lives in Rome`."""
@@ -293,8 +333,11 @@ def ending(text: str, earlier: str) -> list[Statement]:
     told = with_role(text, [earlier])
     told = with_topic(text, earlier) if told == text else told
     named = value_key(ended_thing(ended_part(text)))
+    subject = leading_noun(text)
+    # "Ben moved out of the flat" after "I share it with Ben and Tom".
+    named |= value_key(subject.text) if subject and subject.is_named else frozenset()
     names = [earlier[start:end] for start, end in typed_values(earlier).get(ValueType.NAME, ())]
-    words = [word for pair in _PAIR.finditer(earlier) for word in pair.groups()]
+    words = [word for pair in PAIR.finditer(earlier) for word in pair.groups()]
     for item in (*names, *words):
         others = [one for one in (names if item in names else words) if one != item]
         if (
@@ -316,10 +359,9 @@ def _without_item(text: str, item: str, others: Sequence[str]) -> str:
     before = rf"(?:(?:an?|the|my|our|una?|el|la|mi) (?:{called})?)?"
     every = "|".join(map(re.escape, others))
     one = rf"{before}{re.escape(item)}\b"
-    behind = rf"(?<=\w)(?:,|,? (?:and|y|e)) {one}{_WHEN}?(?=$|[,.;]| and | y )"
-    first = rf"\b{one}{_WHEN}?(?:,|,? (?:and|y|e)) (?={before}(?:{every})\b)"
-    is_listed = re.search(rf"\b(?:{every})\b{_WHEN}?{behind}|{first}", text)
-    shorter = re.sub(rf"{behind}|{first}", "", text, count=1) if is_listed else text
+    beside = rf"(?P<beside>\b(?:{every})\b{WHEN}?)(?:,|,? (?:and|y|e)) {one}{WHEN}?{_BEHIND_ITEM}"
+    first = rf"\b{one}{WHEN}?(?:,|,? (?:and|y|e)) (?={before}(?:{every})\b)"
+    shorter = re.sub(rf"{beside}|{first}", r"\g<beside>", text, count=1)
     return _with_one_less(shorter, 1 + len(others)) if shorter != text else ""
 
 
@@ -417,7 +459,8 @@ def _of_two_parts(first: str, rest: str, earlier: str, is_instead: bool) -> Stat
     if is_instead and (found := with_typed_value(earlier, f"{first} {gone}", bare)):
         return found
     named = concepts_of(_ANNOUNCES.sub(" ", first)) & features(earlier).concepts
-    named -= general() | light()
+    # Many things have a name: that says nothing of which is meant.
+    named -= general() | light() | {"name"}
     is_of_other = features(earlier).beings - features(first).beings or any(
         concepts_of(one[2]) & kin() and one[1] not in earlier for one in _OWNER.finditer(first)
     )
@@ -469,7 +512,9 @@ def substituted(
         if earlier := _place_of_another(first, rest, every, is_result=is_result):
             return first, rest, earlier
     first = before or "".join(known[-1:])
-    if first and (before or _TAKES_OVER.search(text)):
+    # "Ann left, now Eve comes" says itself who is gone.
+    takes_over = _TAKES_OVER.search(text) and not ended_part(text)
+    if first and (before or takes_over):
         others = [one for one in every if one != first]
         return first, text, _place_of_another(first, text, others, is_apart=not before)
     return "", "", ""
@@ -489,7 +534,8 @@ def _place_of_another(
     not say that it takes over."""
     gone = next(iter(noun_phrases(first)), None)
     is_first = gone and first[: gone.start].lower() in ("", "a ")
-    if not gone or not gone.is_being or not is_first:
+    # "My niece Ann, the doctor, …": of the being itself, nothing is said yet.
+    if not gone or not gone.is_being or not is_first or is_noun_phrase(first):
         return ""
     if ADDITION.search(rest) or is_negated(rest) or _same_being(gone, rest):
         return ""
@@ -608,11 +654,15 @@ def successor(text: str, earlier: str, announcement: str = "") -> Statement:
     if found := with_measured(earlier, announcement, text):
         return found
     if found := with_typed_value(earlier, announcement, _SUCCEEDS.sub(" ", text)):
-        found = whole_phrase(text, found) or found
-        return found
-    if found := restated(text, [earlier], [earlier], is_change=True):
-        return found
-    if found := _with_object(text, earlier, announcement) or _with_new(text, earlier, announcement):
+        # "We sold the Golf and bought a black Kia": nothing else of the Golf holds of the Kia.
+        found = None if has_details(found) else whole_phrase(text, found)
+    else:
+        found = (
+            restated(text, [earlier], [earlier], is_change=True)
+            or _with_object(text, earlier, announcement)
+            or _with_new(text, earlier, announcement)
+        )
+    if found:
         return found
     text = elliptic(text[:1].upper() + text[1:])
     told = with_topic(text, earlier, announcement)
@@ -635,6 +685,9 @@ def _with_object(text: str, earlier: str, announcement: str) -> Statement | None
     if not found or is_denial(earlier):
         return None
     new, before = found["new"], earlier.split()
+    if values_of_part(new).keys() & typed_values(earlier).keys():
+        # "I swim on Tuesdays" instead of "I go to the gym on Mondays".
+        return None
     thing = ended_thing(ended_part(announcement))
     over, named = concepts_of(thing) - general(), value_key(thing)
     verb = 1 if before[0].lower() in _SUBJECTS else 0
@@ -714,7 +767,8 @@ def _verbs(text: str) -> frozenset[str]:
 
 def _topic(statement: str, announcement: str) -> str:
     """The words that name what a statement is about, without its value."""
-    if found := COPULA.match(statement):
+    found = COPULA.match(statement)
+    if found and not _SPANISH_VERB.match(found["noun"].split()[0]):
         return found["noun"]
     bare = statement
     spans = sorted((one for of in typed_values(statement).values() for one in of), reverse=True)
@@ -725,6 +779,8 @@ def _topic(statement: str, announcement: str) -> str:
         word
         for word in re.findall(r"[^\W_]+", bare)
         if any(is_concept(one) and one not in general() for one in concepts_of(word))
+        and not concepts_of(word) & _TIMES_OF_DAY
+        and word.lower() not in SPANISH_FIRST_PERSON
         and not (bare.startswith(word) and _SPANISH_VERB.match(word))
         and not value_key(word) & named
     ]

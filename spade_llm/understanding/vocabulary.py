@@ -151,13 +151,14 @@ _PHRASES = (
     (r"\bwhat did i (?:use to )?do *\W*$|\ba qu[eé] me dedicaba\b|^¿?qu[eé] (?:hac[ií]a|era)(?: yo)? *\W*$", "work profession role"),
     (r"^what\b.{1,30}\bstud(?:y|ies|ying)\b|^¿?qu[eé] (?:carrera |est[aá] )?estudi(?:o|a|an|ando)\b", "subject"),
     (r"\bon (?:days|nights|earl(?:y|ies)|lates)\b", "shift"),
-    (r"\bme (?:han )?contrat\w+|\b(?:hired|took) me (?:on|as|at)\b|\b(?:got|been|was) hired\b", "work"),
-    (r"\b(?:seeing|dating|going out with) (?:someone|somebody|anyone|a\b|(?-i:[A-ZÁÉÍÓÚÑ]))|\b(?:who|what) (?:am|was) i (?:seeing|dating|going out with)\b|\bin a relationship\b|\b(?:saliendo|salgo|sal[ií]a) con (?:alguien|(?-i:[A-ZÁÉÍÓÚÑ]))", "marital partner"),
+    (r"\bme (?:han )?contrat\w+|\bme (?:han (?:cogido|fichado)|cogieron|ficharon) (?:en|de|como|para)\b|\b(?:hired|took) me (?:on|as|at)\b|\b(?:got|been|was) hired\b", "work"),
+    (r"\b(?:seeing|dating|going out with) (?:someone|somebody|anyone|a\b|(?-i:[A-ZÁÉÍÓÚÑ]))|\b(?:who|what) (?:am|was) i (?:seeing|dating|going out with)\b|\bin a relationship\b|\b(?:saliendo|salgo|salir|sal[ií]a) con (?:alguien|una? (?:chic|t[ií]|muchach|pib)[oa]\b|(?-i:[A-ZÁÉÍÓÚÑ]))|\b(?:est(?:oy|aba)|sigo|sos|eres) de novi[oa]", "marital partner girlfriend boyfriend"),
     (r"\bme (?:he )?cas(?:[eé]|ado)\b|\bnos (?:hemos )?casa(?:mos|do)\b|\bgot (?:married|hitched)\b|\btied the knot\b", "marital"),
-    (r"\b(?:gone|moved|went) (?:back )?into (?!town\b|work\b|business\b)|\ba vivir\b|\bupped sticks\b|\b(?:gone|come|went) to live\b|\b(?:me|nos) (?:vine|vinimos|vengo) (?:a|para)\b", "home"),
+    (r"\bse cas(?:an?|ar[aá]n?)\b", "wedding marriage"),
+    (r"\b(?:gone|moved|went) (?:back )?into (?!town\b|work\b|business\b)|\ba vivir\b|\bse (?:ha|han) (?:venido|vuelto) a (?!\w+[aei]r\b)|\bse (?:ha|han) quedado en (?-i:[A-ZÁÉÍÓÚÑ])|\bupped sticks\b|\b(?:gone|come|went) to live\b|\b(?:me|nos) (?:vine|vinimos|vengo) (?:a|para)\b", "home"),
     (r"\b(?:what|which|my|our|home|(?:an?|the) (?:small|little|big|nice|new|same)) ?(?:city|town)\b|\bhometown\b|\b(?:qu[eé]|mi|nuestra|una) (?:\w+ )?ciudad\b", "home"),
     (r"\bfor a living\b|\ba qu[eé] (?:me|te|se) dedic[oa]s?\b|\bde qu[eé] trabaj[oa]\b", "work profession"),
-    (r"\bwhat do i do\b(?! \w)|\ben qu[eé] trabajo\b", "work profession role"),
+    (r"\bwhat do i do\b(?! \w)|\ben qu[eé] (?:trabaj|curr|labur)[oa]", "work profession role"),
     (r"\b(?:i(?:['’]m| am)|we(?:['’]re| are)) (?:now |currently )?in (?-i:[A-ZÁÉÍÓÚÑ])\w+|\best(?:oy|amos) (?:viviendo )?en (?-i:[A-ZÁÉÍÓÚÑ])\w+", "home"),
     (r"\bhow old\b|\bcu[aá]ntos a[ñn]os\b|\byears old\b|\b(?:turn(?:ed|s|ing)?|am|is) \d{1,3}$", "age"),
     (r"\bi(?:['’]m| am) \d{1,3}\b(?! ?(?:kg|kilos|cm|min|%|pounds|lbs))", "age"),
@@ -209,7 +210,7 @@ _PHRASES = (
     (r"(?:['’](?:m|s|re)|\b(?:am|is|are|comes?|came)) (?:originally )?from\b|\bwhere .* from\b|\bam i from\b|\bfrom\?$|\bsoy de\b|\bde d[oó]nde soy\b|^i['’]?m an? (?:\w+ ){1,3}from (?-i:[A-ZÁÉÍÓÚÑ])", "origin"),
     (r"\bborn (?:in|at)\b|\bnac[ií] en\b", "origin"),
     (r"\bcan(?:['’]t|not) stand\b|\bdo(?:es)?n['’]t (?:really )?like\b|\bno (?:me )?(?:gusta|soporto)n?\b", "dislike"),
-    (r"\bcan(?:['’]t|not)(?: i)? (?:eat|have)\b|\bno puedo (?:comer|tomar)\b", "allergy health food"),
+    (r"\bcan(?:['’]t|not)(?: i)? (?:eat|have)\b|\bno puedo (?:comer|tomar)\b|\bprohib\w+", "allergy health food"),
     (r"\ballerg\w+|\bal[eé]rgi\w+", "food"),
     (r"(?:\b(?:my|our|his|her|their)(?: new| old)?|\b(?:the )?new|^\W*|[,;:.]) ?number\b(?! of\b| plate)|\bphone number\b|\bn[uú]mero de tel[eé]fono\b", "phone"),
     (r"\bwi-?fi\b", "wifi"),
@@ -220,7 +221,7 @@ _PHRASES = (
     (r"\bpay(?:ing)? for (?:the|our|my) (?:house|flat)\b|\bpag(?:o|amos) (?:por la|de) casa\b", "rent mortgage"),
     (r"\b(?:as|when i was) an? (?:little |small |young )?(?:kid|child|boy|girl)\b|\bde (?:ni[ñn][oa]|peque[ñn][oa]|cr[ií][oa])\b", "origin"),
     (r"\bshar(?:e|ing) (?:a|the|my) (?:flat|house|room|place) with\b|\bcompart(?:o|imos) (?:piso|casa|habitaci[oó]n|cuarto) con\b", "roommate"),
-    (r"^(?:ahora |ya )?(?:soy|somos) del (?-i:[A-ZÁÉÍÓÚÑ])", "team"),
+    (r"^(?:ahora |ya )?(?:soy|somos) del (?-i:[A-ZÁÉÍÓÚÑ])|\bde qu[eé] (?:cuadro|equipo)\b|\bhinchas? de\b", "team"),
     (r"\bpassed (?:away|on\b|last|in (?:19|20)\d|peacefully|when)", "die"),
     (r"\bmy old man\b", "father parent"),
     (r"\bmi chica\b", "girlfriend partner"),
@@ -342,7 +343,10 @@ _COLOURS = (
 )
 _NUMBER_WORDS = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-    "|un[oa]?|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce"
+    "|un[oa]?|dos|tres|cuatro|cinco|seis|siete|ocho|nueve|diez|once|doce|trece|catorce|quince"
+    "|diecis[eé]is|diecisiete|dieciocho|diecinueve|veinti[a-zéó]+|veinte"
+    "|(?:treinta|cuarenta|cincuenta|sesenta|setenta|ochenta|noventa)"
+    "(?: y (?:un[oa]?|dos|tres|cuatro|cinco|seis|siete|ocho|nueve))?"
 )
 _AMOUNT = (
     r" ?(?:(?:an?|per) (?:hour|day|week|month|year)|/ ?h|€|£|\$|(?:euros?|eur|pounds?|quid|dollars?"
@@ -384,9 +388,9 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|\bhttps?://\S+|\bwww\.\S+|(?<![\w-])[a-zA-Z]{3,}(?:[-_][a-zA-Z]+)*[-_]?\d+(?:[-_]?\w+)*\b(?!-)"
     ),
     ValueType.NUMBER: re.compile(
-        r"(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*(?:[¼½¾](?!\w)|(?: and a half| y medi[oa])\b"
-        r"|[a-z]{0,3}\b)|\b[A-Z]*\d+[A-Z\d]*\b"
-        rf"|\b(?:(?!one\b|un[oa]?\b|once (?:an?|in|every|per|i|we|the|he|she|they|upon)\b)(?:{_NUMBER_WORDS}))\b"
+        r"(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*(?:[¼½¾](?!\w)|(?: and a half| y medi[oa]"
+        r"| mil(?:lones)?(?: y medio)?)\b|[a-z]{0,3}\b)|\b[A-Z]*\d+[A-Z\d]*\b"
+        rf"|\b(?:(?!one\b|un[oa]?\b|once (?:an?|in|every|per|i|we|the|he|she|they|upon)\b)(?:{_NUMBER_WORDS}))\b(?: mil(?:lones)?\b)?(?: y medio\b)?"
     ),
     ValueType.NAME: re.compile(
         r"(?<![.!?¿¡]\s)(?<!^)(?<!^[\"“«])\b(?!I\b|I['’]|OK\b)[A-ZÁÉÍÓÚÑÜ][\w'’-]*"
@@ -469,6 +473,11 @@ def values_of_part(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]
         for kind, spans in typed_values(mark + text).items()
     }
     names = values.pop(ValueType.NAME, ())
+    # "A Ana le gusta": the preposition is no part of the name.
+    names = tuple(
+        (start + len("A ") if text[max(start, 0) : end].startswith("A ") else start, end)
+        for start, end in names
+    )
     if names := tuple(one for one in names if one[0] > 0 or not _is_stop(text[slice(*one)])):
         values[ValueType.NAME] = names
     return values
@@ -554,7 +563,7 @@ _IDIOM = re.compile(
     r"\b(?:for a living|set off by|r[au]n(?:s|ning)? out|get along|got along|up to|ended up"
     r"|put me on|(?:(?<=['’]s)|\b(?:is|was|are|were|be|been|came|come|comes|got|get|back"
     r"|go|goes|going|went|gone|stay\w*))(?: now| back| all)? home(?! of\b| address\b)"
-    r"|look(?:s|ed)? after|pa(?= (?:el|la|los|las|que|(?-i:[A-ZÁÉÍÓÚÑ]))))\b",
+    r"|look(?:s|ed)? after|se casan?|pa(?= (?:el|la|los|las|que|(?-i:[A-ZÁÉÍÓÚÑ]))))\b",
     re.IGNORECASE,
 )
 """Expressions whose words mean something else by themselves."""

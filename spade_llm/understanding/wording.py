@@ -9,7 +9,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.clauses import THIRD_SPANISH
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _ENGLISH: Mapping[str, str] = {
     "i": "you", "i'm": "you're", "i've": "you've", "i'd": "you'd", "i'll": "you'll", "im": "you're",
@@ -58,10 +58,16 @@ _SPANISH: Mapping[str, str] = {
     "compartimos": "compartís", "dormimos": "dormís", "cenamos": "cenáis",
     "necesitamos": "necesitáis", "damos": "dais", "vemos": "veis", "vimos": "visteis",
     "fuimos": "fuisteis", "dimos": "disteis", "éramos": "erais", "íbamos": "ibais",
-    "curro": "curras",
+    "curro": "curras", "casé": "casaste",
     "mudé": "mudaste", "compré": "compraste", "dejé": "dejaste",
     "empecé": "empezaste", "cambié": "cambiaste", "aparqué": "aparcaste", "guardé": "guardaste",
     "era": "eras", "tenía": "tenías", "vivía": "vivías", "fumaba": "fumabas",
+    "laburo": "laburas", "chambeo": "chambeas", "manejo": "manejas", "rento": "rentas",
+    "platico": "platicas", "pierdo": "pierdes", "entiendo": "entiendes", "siento": "sientes",
+    "sigo": "sigues", "pido": "pides", "sirvo": "sirves", "repito": "repites", "visto": "vistes",
+    "elijo": "eliges", "atiendo": "atiendes", "devuelvo": "devuelves", "vendo": "vendes",
+    "subo": "subes", "abro": "abres", "recibo": "recibes", "sufro": "sufres", "rompo": "rompes",
+    "coso": "coses", "asisto": "asistes", "traduzco": "traduces", "oigo": "oyes",
     "trabajaba": "trabajabas", "solía": "solías", "jugaba": "jugabas", "estudiaba": "estudiabas",
 }  # fmt: skip
 _BEHIND_INFINITIVE = LazyPattern(
@@ -75,6 +81,7 @@ SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he", "desayuno", "pago", 
 _SPANISH_NOUN_BEFORE = LazyPattern(
     r"\b(?:mi|mis|el|la|los|las|un|una|de|del|al|en|por|con|su|tu)\s+$", re.I
 )
+_PRONOUN_BEFORE = LazyPattern(r"\b(?:la|los|las)\s+$", re.I)
 NEAR_CHARS = 8
 """Characters before a word among which its article or preposition is looked for."""
 _SPANISH_VERB = LazyPattern(
@@ -84,6 +91,18 @@ _WORD = LazyPattern(r"[^\W\d_]+")
 _POSSESSIVES = frozenset({"mi", "mis", "mí", "mío", "mía"})
 _NOT_FIRST = frozenset({"como", "era"})
 """Verbs as the first verb of a text only: behind it they mean `like` and `was`."""
+_PAST_VERB = LazyPattern(r"(?P<stem>[a-zñ]{2,}?)(?P<ending>(?<![aeid]r)é|í)$")
+"""A verb in the past of the first person; `-aré` may be of the future as well."""
+_ENDS_AT_ONCE = LazyPattern(
+    r"(?:cambi|compr|mud|cancel|adopt|contrat|regal|encontr|firm|reserv|cas|separ|divorci|olvid)$"
+)
+"""Stems of verbs that are seldom said of what goes on: `compramos` tells of the past."""
+_NOT_PAST = LazyPattern(
+    r"(?:as|aqu|all|ah|cas|tamb|colibr|esqu|jabal|rub|maniqu|frenes|marroqu|iran|iraqu|israel"
+    r"|caf|beb|pur|chal|comit|porqu|consom|clich"
+    r"|est|jos|josu|no|zo|salom|bartolom|ren|noem|desir|chlo)(?:é|í)$"
+)
+"""Nouns, adverbs and names with the same endings: `café`, `así`, `José`."""
 _NAMED_FIRST = LazyPattern(
     r"(?:Leo|Mía)(?:,| (?:y|e|es|está|tiene|se|le|ha|no (?:es|está|tiene|se|le|ha)|va|vive|cumple"
     r"|juega|trabaja|estudia|come|duerme|viene)\b)"
@@ -132,6 +151,33 @@ def in_second_person(text: str, language: str) -> str:
     return _to_second_english(text)
 
 
+def uses_ustedes(texts: Iterable[str]) -> bool:
+    """Check whether a person writes the Spanish of America, where `you` of several is `ustedes`."""
+    return any(_AMERICAN.search(text) for text in texts)
+
+
+def speaks_of_us(text: str) -> bool:
+    """Check whether a Spanish statement is about the speaker and others."""
+    words = (found[0].lower() for found in _WORD.finditer(text))
+    return any(
+        _SPANISH.get(one, "") in _OF_SEVERAL or _plural_verb(one, is_past=False) != one
+        for one in words
+    )
+
+
+_AMERICAN = LazyPattern(
+    r"\b(?:carros?|celular|computadora|laburo|laburamos|chamba|chambeo|che|vos|sos|ten[eé]s|pod[eé]s"
+    r"|sab[eé]s|quer[eé]s|and[aá]s|acord[aá]s|decime|contame|pesos|lucas|plata|colegiatura|plati[cq]\w+"
+    r"|ahorita|departamento|depa|pib[ea]s?|ustedes|manejo|rento|jugos?|boliche|heladera|birra"
+    r"|fíjate que|mij[oa]|apúrate|alberca|recámara|cuate|güey|weón|cachai|parce|chévere)\b",
+    re.I,
+)
+_OF_SEVERAL = frozenset({
+    "vuestro", "vuestra", "vuestros", "vuestras", "tenéis", "sois", "habéis", "vais", "estáis",
+    "os", "vivís",
+})  # fmt: skip
+
+
 def _to_second_english(text: str) -> str:
     bare = text.replace("’", "'")
     told = _ENGLISH_WORDS.sub(lambda found: _ENGLISH[found[0].lower()], bare)
@@ -141,26 +187,66 @@ def _to_second_english(text: str) -> str:
 def _to_second_spanish(text: str) -> str:
     verb = _SPANISH_VERB.match(text)
     is_own = verb and _FIRST_PERSON.search(verb["verb"]) and not _OF_NAMED.match(text)
-    if is_own and verb and verb["verb"].lower() not in _SPANISH:
+    lower = verb["verb"].lower() if is_own and verb else ""
+    is_known = lower in _SPANISH or bool(_past_verb(lower) or _NOT_PAST.match(lower))
+    if lower and not is_known:
         return f"«{text}»"
-    is_past = bool(_PAST.search(text))
+    words = [found[0].lower() for found in _WORD.finditer(text)]
+    is_past = bool(_PAST.search(text) or any(map(_is_only_past, words)))
+    is_past = is_past or any(map(_past_verb, words))
+    first = _WORD.search(text)
+    # "Curro tiene …" is a name, "me gusta …" has none.
+    may_be_name = first and (
+        first[0].lower() not in _SPANISH or _FIRST_PERSON.search(first[0].lower())
+    )
+    is_named = bool(may_be_name and _OF_NAMED.match(text))
+    is_named = is_named or bool(_NAMED_FIRST.match(text))
 
     def told(found: re.Match[str]) -> str:
         word = found[0].lower()
         start = found.start()
-        is_name = found[0] != word and (start > 0 or bool(_NAMED_FIRST.match(text)))
+        is_name = found[0] != word and (start > 0 or is_named)
         if is_name:
             return found[0]
         has_article = bool(_SPANISH_NOUN_BEFORE.search(text, max(0, start - NEAR_CHARS), start))
         if word not in _SPANISH:
-            return found[0] if has_article else _plural_verb(found[0], is_past=is_past)
+            if has_article:
+                return found[0]
+            return _past_verb(word) or _plural_verb(found[0], is_past=is_past)
         if word in _NOT_FIRST and not (verb and verb.start("verb") == start):
             return found[0]
-        # Behind an article it is a noun (`el trabajo`); possessives stand there as well.
-        is_noun = has_article and word not in _POSSESSIVES
+        # Behind an article it is a noun (`el trabajo`); possessives stand there as well, and verbs
+        # behind a pronoun (`las tengo`).
+        is_pronoun = bool(_PRONOUN_BEFORE.search(text, max(0, start - NEAR_CHARS), start))
+        is_noun = has_article and not is_pronoun and word not in _POSSESSIVES
         return found[0] if is_noun else _SPANISH[word]
 
     return _lower_first(_WORD.sub(told, _BEHIND_INFINITIVE.sub(r"\g<verb>te", text)))
+
+
+def _past_verb(word: str) -> str:
+    """`Pintaste` for `pinté`; empty for another word."""
+    found = None if _NOT_PAST.match(word) else _PAST_VERB.match(word)
+    if not found:
+        return ""
+    if found["ending"] == "í":
+        return f"{found['stem']}{'í' if found['stem'][-1] in 'aeo' else 'i'}ste"
+    stem = found["stem"]
+    for ending, plain in (("qu", "c"), ("gu", "g"), ("c", "z")):
+        if stem.endswith(ending):
+            stem = stem.removesuffix(ending) + plain
+            break
+    return f"{stem}aste"
+
+
+def _is_only_past(word: str) -> bool:
+    """Check whether a verb of `we` can only tell of the past: `vendimos`, `cambiamos`."""
+    found = _PLURAL_VERB.match(word)
+    if not found:
+        return False
+    if found["ending"] == "imos":
+        return bool(_ONLY_PAST.match(found["stem"]))
+    return found["ending"] == "amos" and bool(_ENDS_AT_ONCE.match(found["stem"]))
 
 
 def _plural_verb(word: str, *, is_past: bool) -> str:
@@ -190,7 +276,8 @@ _LOWERED = frozenset({
     "both", "all", "on", "in", "at", "since", "every", "when", "today", "tomorrow", "yesterday",
     "next", "last", "one", "two", "some", "and", "also", "now", "currently", "usually",
     "sometimes", "tu", "tus", "tú", "te", "eres", "tienes", "estás", "vives", "el", "la", "los",
-    "las", "un", "una", "hay", "es", "son", "está", "su", "sus", "nuestro", "vuestro",
+    "las", "un", "una", "por", "le", "les", "han", "dice", "hay", "es",
+    "son", "está", "su", "sus", "nuestro", "vuestro",
     "vuestra", "no", "ya", "en", "mañana", "hoy", "ayer", "desde", "cuando", "todos", "también",
     "siempre", "nunca", "ahora", "antes", "trabajas", "estudias", "hablas", "prefieres",
     "odias", "has", "vas", "haces", "juegas", "fuiste", "naciste", "mides", "pesas", "calzas",

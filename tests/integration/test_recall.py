@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,7 @@ from spade_llm.agents import Services
 from spade_llm.context import WindowSizeContext
 from spade_llm.memory import MemoryDraft
 from spade_llm.memory.remote import MemoryClient
+from spade_llm.providers import OfflineProvider
 from spade_llm.providers.model import Completion
 from spade_llm.providers.quoted_context import CONTEXT_NAME, read_context
 from spade_llm.providers.scripted import ScriptedProvider
@@ -62,6 +64,26 @@ async def test_earlier_messages_are_quoted_once_they_left_the_context(network: N
 
     assert "4711" not in in_sight
     assert "[fact] The gate of the garden opens with 4711" in out_of_sight
+
+
+async def test_a_change_of_what_another_conversation_told_reaches_that_fact_only(
+    network: Network,
+) -> None:
+    services = Services(memory=jid_of(await network.memory()))
+    assistant = await network.assistant(OfflineProvider(), services=services)
+    ada = await network.person()
+    drafts = [
+        MemoryDraft(content=text, subject=ada.bare, valid_at=datetime(2026, 3, 1, tzinfo=UTC))
+        for text in ("My chess club meets on Tuesdays", "The optician is on Friday at 9")
+    ]
+    await memory_of(assistant).add_many(drafts)
+
+    changed = await answer_to(ada, assistant, "They moved the optician to Wednesday")
+
+    assert "I have changed it: the optician is on Wednesday at 9." in changed
+    known = {one.content for one in (await memory_of(assistant).list()).entries}
+    assert "My chess club meets on Tuesdays" in known
+    assert "The optician is on Friday at 9" not in known
 
 
 async def test_no_more_is_quoted_than_the_tokens_allow(network: Network) -> None:

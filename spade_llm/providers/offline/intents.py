@@ -21,6 +21,8 @@ from spade_llm.providers.quoted_context import (
 )
 from spade_llm.search.language import fold_accents, key_words, language_of
 from spade_llm.understanding.answers import is_about_speaker
+from spade_llm.understanding.spelling import plain_spanish
+from spade_llm.understanding.wording import uses_ustedes
 
 if TYPE_CHECKING:
     from spade_llm.providers.model import ContextMessage
@@ -81,6 +83,8 @@ class OfflineTurn:
     answered: tuple[str, ...]
     """What has been answered in this conversation, oldest first."""
     language: str
+    uses_ustedes: bool
+    """The person writes the Spanish of America."""
 
 
 def read_turn(messages: Sequence[ContextMessage]) -> OfflineTurn:
@@ -90,11 +94,15 @@ def read_turn(messages: Sequence[ContextMessage]) -> OfflineTurn:
         if message["role"] == "user" and message.get("name") != CONTEXT_NAME
     ]
     at = asked[-1] if asked else len(messages)
-    said = [_content(messages[i]) for i in reversed(asked[-LANGUAGE_MESSAGES:])]
+    said = [plain_spanish(_content(messages[i])) for i in reversed(asked[-LANGUAGE_MESSAGES:])]
+    context = _context_before(messages, at)
+    earlier = _said_before(messages, asked)
+    own = [_content(messages[i]) for i in asked[-1:]]
     return OfflineTurn(
         question=said[0] if said else "",
-        earlier=tuple(_said_before(messages, asked)),
-        context=_context_before(messages, at),
+        earlier=tuple(map(plain_spanish, earlier)),
+        context=context,
+        uses_ustedes=uses_ustedes([*own, *earlier, *(one.text for one in context.memories)]),
         results=tuple(_content(m) for m in messages[at:] if m["role"] == "tool"),
         answered=tuple(m["content"] for m in messages if m["role"] == "assistant" and m["content"]),
         language=language_of(*said),
@@ -172,7 +180,7 @@ Intent = RecallIntent | TimeIntent | CalculateIntent | SmallTalkIntent
 def recognise_intent(text: str) -> Intent | None:
     """The first rule that applies. None: the message tells or asks something of its own
     (spade_llm/understanding)."""
-    text = " ".join(text[:MAX_MESSAGE_CHARS].split())
+    text = plain_spanish(" ".join(text[:MAX_MESSAGE_CHARS].split()))
     for rule in (_time, _calculation, _small_talk, _recall):
         if intent := rule(text):
             return intent
@@ -253,9 +261,10 @@ _PLEASE = re.compile(r",? (?:please|pls|thanks|por favor|porfa|gracias)$", _I)
 _SELF = re.compile(r"^(?:me|myself|m[ií]|m[ií] mismo|my self|i)$", _I)
 
 _HELLO = (
-    r"(?:hi|hello|hey|hiya|yo|(?:good )?(?:morning|afternoon|evening)|hola|buen[oa]s"
-    r"(?: d[ií]as| tardes| noches)?)"
+    r"(?:hi|hello|hey|hiya|yo|(?:good )?(?:morning|afternoon|evening)|(?:muy )?buen[oa]s"
+    r"(?: d[ií]as| tardes| noches)?|(?:hola|ey)(?: (?:che|buenas|t[ií][oa]))?)"
 )
+_GREETED = LazyPattern(rf"^(?:(?:{_HELLO}|oye|y|pero|bueno|che)[\s,!.¡¿]+)+", _I)
 _SMALL_TALK = tuple(
     (kind, LazyPattern(rf"(?:{_HELLO}[\s,!.¡¿]+)?(?:{pattern})[\s!.,?¡¿]*$", _I))
     for kind, pattern in (
@@ -284,7 +293,7 @@ _SMALL_TALK = tuple(
             r"(?:and )?how(?:['’]?s| is| are) (?:you|it going|things|life|everything)"
             r"(?: doing| today| keeping)*|what['’]?s up|you (?:ok|all ?right)"
             r"|(?:y )?(?:t[uú] )?(?:qu[eé] tal(?: est[aá]s| va(?: todo)?| todo)?"
-            r"|c[oó]mo (?:est[aá]s?|va(?: todo| eso)?|te va|andas|and[aá]s))(?: hoy)?",
+            r"|c[oó]mo (?:est[aá]s?|va(?: todo| eso)?|(?:te|le|os) va|andas|and[aá]s))(?: hoy)?",
         ),
         (
             SmallTalk.JOKE,
@@ -294,7 +303,8 @@ _SMALL_TALK = tuple(
         (
             SmallTalk.FAREWELL,
             r"(?:good ?)?bye(?: bye)?|good ?night|night night|see you(?: \w+)?|talk (?:soon|later)"
-            r"|take care|adi[oó]s|hasta (?:luego|ma[ñn]ana|pronto|otra)|chao|nos vemos",
+            r"|take care|(?:(?:adi[oó]s|hasta (?:luego|ma[ñn]ana|pronto|otra)|cha[ou]|nos vemos"
+            r"|un (?:abrazo|beso)|que (?:est[eé]s|tengas|pases) [^,.!]{3,25})[\s,.!]*)+",
         ),
         (SmallTalk.THANKS, r"(?:many )?thanks?(?: you)?|(?:muchas |mil )?gracias"),
     )
@@ -337,7 +347,8 @@ def _small_talk(text: str) -> SmallTalkIntent | None:
 
 
 def _recall(text: str) -> RecallIntent | None:
-    found = _KNOW.fullmatch(_PLEASE.sub("", text.strip(" ¿?!.")))
+    text = _GREETED.sub("", text.strip(" ¿?!."))
+    found = _KNOW.fullmatch(_PLEASE.sub("", text))
     if not found:
         return None
     topic = next(filter(None, found.groups())).strip()

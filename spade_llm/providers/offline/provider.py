@@ -48,6 +48,7 @@ from spade_llm.understanding.answers import (
     group_statements,
     is_about_speaker,
     is_personal,
+    is_repeated,
     with_closed,
 )
 from spade_llm.understanding.clauses import ClauseKind
@@ -60,7 +61,7 @@ from spade_llm.understanding.statements import (
     read_message,
     statements_of,
 )
-from spade_llm.understanding.wording import in_second_person
+from spade_llm.understanding.wording import in_second_person, speaks_of_us
 
 if TYPE_CHECKING:
     from spade_llm.providers.model import ContextMessage
@@ -140,6 +141,8 @@ CHARS_PER_TOKEN = 4
 """Estimated characters per token, as used elsewhere; rules have no tokens."""
 MAX_TOLD_CHARS = 160
 """Length in characters up to which an acknowledgement repeats what was understood."""
+MIN_SHARE_CHARS = 32
+"""Characters that it repeats of each of many statements."""
 MAX_KEY_WORDS = 2
 """A message of more words that nothing is known about rather tells something than asks for it."""
 RECENT_STATEMENTS = 2
@@ -236,7 +239,7 @@ class _Rules:
             answer = self._answer(asked, results[stored:], may_search=may_search)
             if not isinstance(answer, str):
                 return answer
-            is_unknown = answer in (self._say.nothing_remembered, self._nothing())
+            is_unknown = answer in self._unknowns()
             unknown = self._say.unanswered if replies else self._unknown(answer)
             replies.append(unknown if is_unknown else answer)
         return "\n".join(replies or results) or self._understood()
@@ -308,7 +311,7 @@ class _Rules:
         for result in results:
             if not result.startswith("Stored "):
                 return self._say.not_stored.format(result)
-        share = MAX_TOLD_CHARS // len(statements)
+        share = max(MIN_SHARE_CHARS, MAX_TOLD_CHARS // len(statements))
         told = "; ".join(_shortened(self._reworded(one.text), share) for one in statements)
         if not results:
             return self._say.noted.format(told)
@@ -316,6 +319,9 @@ class _Rules:
         return (self._say.changed if is_changed else self._say.stored).format(told)
 
     def _reworded(self, text: str) -> str:
+        if self._turn.uses_ustedes and self._turn.language == "es" and speaks_of_us(text):
+            # "Vosotros" would be odd.
+            return f"«{text}»"
         return in_second_person(text, self._turn.language)
 
     def _answer(self, asked: str, results: Sequence[str], *, may_search: bool) -> OfflineStep:
@@ -370,7 +376,18 @@ class _Rules:
             for text, successor in self._told.former.items()
             if text not in told
         ]
-        current = [Candidate(text=text) for text in self._told.current]
+        holding = [one.text for one in earlier if not (one.is_closed or one.is_doubtful)]
+        earlier = [
+            one
+            for one in earlier
+            if not (one.is_doubtful and any(is_repeated(one.text, fact) for fact in holding))
+        ]
+        current = [
+            Candidate(text=text)
+            for text in self._told.current
+            # A change of what was told in another conversation: memory has the whole fact.
+            if not any(is_repeated(text, fact) for fact in holding)
+        ]
         return with_closed([*searched, *earlier, *former, *current])
 
     def _line(self, found: Candidate) -> str:
@@ -386,7 +403,9 @@ class _Rules:
             found = find_about(intent.topic, self._candidates(results))
             if len(found) > 1:
                 return "\n".join(map(self._line, found))
-            return self._answer(intent.topic, results, may_search=True)
+            answer = self._answer(intent.topic, results, may_search=True)
+            # What others said is no answer, but it is about them.
+            return self._line(found[0]) if found and answer in self._unknowns() else answer
         if not results and "list_memories" in self._tools:
             return self._calls(
                 "list_memories",
@@ -424,6 +443,9 @@ class _Rules:
         chosen = relevant_passages(self._turn.context.documents, topic) if key_words(topic) else []
         quotes = [(self._say.passage.format(p.source), excerpt(p.text, topic)) for p in chosen]
         return "\n\n".join(f"{source}\n{text}" for source, text in quotes)
+
+    def _unknowns(self) -> tuple[str, str]:
+        return self._say.nothing_remembered, self._nothing()
 
     def _nothing(self) -> str:
         # Repeated behind each miss, they would hide the answer.

@@ -86,6 +86,16 @@ async def test_a_correction_names_a_fact_of_another_conversation(memory: OwnedMe
     assert closed == {entry.id}
 
 
+async def test_what_a_message_makes_outdated_is_told_with_it(memory: OwnedMemory) -> None:
+    entry = await told(memory, "My sister is called Ana")
+
+    found = await FactRevision(memory).compare(
+        message("she's not called Ana, it's Anna"), subject=ANA
+    )
+
+    assert [one.id for one in found.closed] == [entry.id]
+
+
 async def test_questions_and_reports_close_nothing(memory: OwnedMemory) -> None:
     await told(memory, "I live in Madrid")
     revision = FactRevision(memory)
