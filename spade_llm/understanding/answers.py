@@ -20,9 +20,9 @@ from spade_llm.understanding.replacement import (
     are_two_of_a_kind,
     have_different_owners,
     is_beside,
-    is_own_home,
     replaces,
     role_in_state,
+    tells_own_home,
 )
 from spade_llm.understanding.vocabulary import (
     MONTHS,
@@ -537,7 +537,7 @@ def _is_aside(asked: Question, text: str, concepts: frozenset[str]) -> bool:
     if concepts & (_SECRETS | {"number"}) - asked.concepts:
         return True
     is_of_home = asked.concepts & concepts - general() == {"home"}
-    return is_of_home and is_about_speaker(asked.text) and not is_own_home(text)
+    return is_of_home and is_about_speaker(asked.text) and not tells_own_home(text)
 
 
 def _exchanges_name(one: Features, other: Features, old: str) -> bool:

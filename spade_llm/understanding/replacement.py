@@ -568,6 +568,12 @@ def is_own_home(text: str) -> bool:
     return bool(_OWN_HOME.match(text))
 
 
+def tells_own_home(text: str) -> bool:
+    """Check whether a statement tells a home of the speaker, also by its address or a move."""
+    is_of_home = _OWN_ADDRESS.match(text) or _MOVES_HOME.search(text)
+    return is_own_home(text) or bool(is_of_home)
+
+
 def household_of(text: str) -> frozenset[str]:
     """The beings with whom the speaker lives, as far as they move along: a partner, children,
     animals."""
