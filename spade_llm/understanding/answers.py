@@ -521,7 +521,9 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     if not is_named and (not is_meant or have_different_owners(new.text, old)):
         return False
     if is_changed(new.text) and (found or _exchanges_name(one, other, old)):
-        return True
+        # "Ann has moved" does not tell when her birthday is.
+        dated = {ValueType.DAY, ValueType.TIME} & dict(one.values).keys()
+        return ValueType.DAY not in asked.expected or bool(dated)
     is_about_it = 2 * len(found) >= len(wanted) > 0 or (not wanted and bool(asked.names & words))
     if not is_about_it:
         return False
