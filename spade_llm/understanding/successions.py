@@ -50,6 +50,7 @@ from spade_llm.understanding.replacement import (
     is_end_of_another,
     is_of_another,
     is_of_other_home,
+    names_other_medicine,
 )
 from spade_llm.understanding.substitution import (
     CLASSES,
@@ -275,6 +276,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
             or (_names_subject(ended, one) and not COPULA.match(one))
         )
         and not holds_without_companion(ended, one)
+        and not names_other_medicine(ended, one)
         # "I can't climb stairs any more" says nothing of what I must not take.
         and not (ended and is_denial(one))
         and len(named & features(one).concepts) >= MIN_NAMED * len(named)

@@ -15,7 +15,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import ENGLISH, STOP_WORDS, split_words, stem_word, strip_accents
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _SHOWN_WORDS = 40
 """Maximum number of words of one concept in a search: the first ones are the usual ones."""
@@ -145,9 +145,95 @@ def _typos() -> Mapping[str, frozenset[str]]:
     return typos
 
 
+_PETS = r"(?:(?:dog|cat|puppy|kitten|bunny|pony|parrot|budgie|hamster|rabbit|tortoise|fish|goldfish|pet|guinea pig|perr[oa]|gat[oa]|cachorr[oa]|conej[oa]|tortuga|loro|p[aá]jaro|pez|pececito|mascota|cobaya|canario|periquito)(?:e?s)?|mouse|puppies)"
+_CHILDREN = r"(?:kids?|children|son|daughter|boys?|girls?|baby|twins|little ones?|ni[ñn][oa]s?|hij[oa]s?|cr[ií][oa]s?|peques?|beb[eé]s?|nen[ea]s?)"
+_OUR = r"(?:my|our|the|your) (?:\w+ )?"
+_NUESTRO = (
+    r"(?:al?|el|la|los|las|mis?|nuestr[oa]s?|de|del)(?: (?:el|la|los|las|mis?|nuestr[oa]s?))?"
+)
+_ROLES_BY_TASK = (
+    (rf"\b(?:repairs|fixes|services|repair|fix|service|fixed|repaired|serviced) {_OUR}(?:car|van|motor(?:bike)?)\b|\b(?:arregl|repar)(?:a|an) (?:el|mi|la|nuestro) (?:coche|carro|auto|furgo\w*|moto)\b", "mechanic"),
+    (rf"\b(?:does|doing|do|handles|keeps) {_OUR}(?:tax(?:es)?|accounts|books|bookkeeping|vat)\b|\blleva(?:n)? (?:las cuentas|los papeles|los libros|los impuestos|la contabilidad)|\bhace(?:n)? (?:la|los|el) (?:declaraci[oó]n|renta|contabilidad|impuestos|iva)\b", "accountant tax"),
+    (rf"\b(?:who(?:['’]s)?|which \w+)\b.{{0,12}}\b(?:does|cleans|cleaning|do|doing) {_OUR}(?:cleaning|house|flat|home)\b|\bwho cleans\b|\bqui[eé]n(?:es)? (?:me |nos )?(?:limpia|hace la limpieza|viene a limpiar)|\b(?:se[ñn]ora|mujer|chica|persona) (?:de la limpieza|que (?:nos |me )?limpia)\b|\bcleaning (?:lady|woman)\b", "cleaner clean"),
+    (rf"\b(?:mows|cuts|does|tends) {_OUR}(?:lawn|grass|garden|hedge)\b|\bwho(?:['’]s)? .{{0,20}}(?:lawn|garden)\b|\bcuida(?:n)? (?:el|mi|nuestro) jard[ií]n\b|\bcorta(?:n)? el (?:c[eé]sped|pasto)\b", "gardener lawn"),
+    (rf"\bwho .{{0,12}}(?:treats?|treating|sees|looks? at|attends|vaccinates?|operat\w+) (?:\w+ )?{_OUR}{_PETS}|\bqui[eé]n (?:me )?(?:atiende|trata|cura|visita|vacuna|ve|oper[oóa]) {_NUESTRO} {_PETS}", "vet"),
+    (rf"\bwho .{{0,12}}(?:teach(?:es)?|teaching|takes|has) {_OUR}{_CHILDREN}\b|\bqui[eé]n (?:le|les) da clases?\b", "teacher"),
+    (rf"\b(?:minds|watches|babysits|babysit|mind|sits|minding|watching|looks? after|looking after) {_OUR}{_CHILDREN}\b|\b(?:cuida|vigila|se queda con)n? {_NUESTRO} {_CHILDREN}\b", "babysitter childcare"),
+    (r"\b(?:looks?|looking|cares?|caring) (?:after|for) (?:my|our) (?:mum|mom|mother|dad|father|parents|gran\w*|nan\w*|aunt)\b|\bcuidan? (?:al?|de|del) mi (?:madre|padre|mam[aá]|pap[aá]|abuel[oa]|t[ií]a)\b|\bcuidan? de mis (?:padres|abuelos)\b", "carer"),
+    (r"\b(?:fixes|fix|repairs|repair|unblocks?|sees to|fixed|repaired|sorts) (?:\w+ )?(?:the|our|my) (?:\w+ )?(?:taps?|pipes?|leak|toilet|sink|drains?|plumbing)\b|\b(?:arregl|repar|desatasc)\w+ (?:el|la|las|los) (?:grifos?|tuber[ií]as?|ca[ñn]er[ií]as?|fuga|desag[uü]e|v[aá]ter|inodoro|canilla)\b", "plumber"),
+    (rf"\bwho .{{0,12}}(?:does|did|fix\w*|repair\w*) {_OUR}(?:electrics|wiring|lights)\b|\bqui[eé]n .{{0,12}}(?:arregl|hac|hiz)\w* (?:la luz|la instalaci[oó]n|los enchufes)", "electrician"),
+    (r"\bwho (?:does|did|do) my nails\b|\bhace las u[ñn]as\b", "manicurist"),
+    (r"\bwho .{0,12}(?:alter\w*|mends|takes? (?:up|in)) (?:my|our) \w+|\bqui[eé]n .{0,12}(?:cose|arregla) (?:la ropa|los (?:bajos|pantalones)|los vestidos)", "tailor"),
+    (r"\bwho(?:['’]s| is)? (?:operat\w+) (?:on )?me\b|\bqui[eé]n me (?:oper[oóa]|va a operar)\b", "surgeon"),
+    (r"\bwho .{0,12}(?:handles|handled|dealt with|deals with|does|did) (?:my|our|the) (?:divorce|conveyancing|will|case|legal)|\bqui[eé]n .{0,12}(?:llev\w+|defiend\w+) (?:el|mi) (?:divorcio|caso|juicio)", "lawyer"),
+    (r"\bwho (?:do i|should i) (?:see|ring|go to) when i(?:['’]m| am) (?:ill|sick|unwell)\b|\bfamily doctor\b", "doctor"),
+    (r"\bwho owns (?:the|our|my|this) (?:house|flat|place|home|apartment|building)\b|\bdue[ñn][oa] (?:del?|de (?:la|mi)) (?:piso|casa|depa\w*|apartamento)", "landlord rent"),
+    (r"\b(?:rents?|renting|lets?) (?:our|the|my|a) (?:spare |back |little |upstairs )?(?:room|annexe?)\b|\balquil\w+ (?:la|una|nuestra) (?:habitaci[oó]n|pieza)\b", "lodger"),
+    (r"\bnext[- ]door\b|\b(?:people|couple|family|man|woman|lady|guy|lad) (?:upstairs|downstairs|opposite|above us|below us)\b|\bwho lives (?:upstairs|downstairs|opposite|across|above|below)\b|\b(?:los|las|el|la) (?:de arriba|de abajo|de al lado|de enfrente|del (?:primero|segundo|tercero|cuarto|quinto|[aá]tico|bajo))\b|\bqui[eé]n(?:es)? viven? (?:arriba|abajo|al lado|enfrente|encima|debajo|puerta con puerta)\b", "neighbour"),
+    (r"\bcomparto (?:departamento|depa|apartamento)\b|\bcompa[ñn]er[oa] de (?:piso|casa|cuarto|habitaci[oó]n|departamento|depa)\b|\broomies?\b", "roommate"),
+    (r"\bborrow(?:ing)? (?:\w+ )?books\b|\b(?:sacar|tomar|saco) (?:prestados? )?libros\b", "library"),
+)  # fmt: skip
+"""What people do for others, and the concept of who does it: `who repairs my car?` asks for the
+mechanic."""
+
+_SPOUSE = r"(?:wife|husband|partner|spouse|missus|hubby|fianc[eé]e?|marido|mujer|espos[oa]|pareja|novi[oa])"
+_OFFSPRING = r"(?:son|daughter|boy|girl|lad|eldest|youngest|hij[oa]|ni[ñn][oa])"
+
+
+def _relatives() -> tuple[tuple[str, str], ...]:
+    """Patterns of relatives that are told by another one: `my wife's dad`, `el padre de mi mujer`."""
+    mother = ("mum|mom|mother|mummy", "madre|mam[aá]")
+    father = ("dad|father|daddy", "padre|pap[aá]")
+    parents = ("parents|folks", "padres|pap[aá]s")
+    sister, brother = ("sister", "hermana"), ("brother", "hermano")
+    wife, husband = ("wife", "mujer|esposa"), ("husband", "marido|esposo")
+    boy, girl = ("son|boy|lad", "hijo|ni[ñn]o|nene"), ("daughter|girl|lass", "hija|ni[ñn]a|nena")
+    children = ("kids?|children", "hijos|ni[ñn]os")
+    spouse, offspring = (_SPOUSE, _SPOUSE), (_OFFSPRING, _OFFSPRING)
+    sibling = (f"(?:{sister[0]}|{brother[0]})", "herman[oa]")
+    parent = (f"(?:{mother[0]}|{father[0]})", f"(?:{mother[1]}|{father[1]})")
+    of_relation = (
+        (spouse, mother, "motherinlaw"),
+        (spouse, father, "fatherinlaw"),
+        (spouse, parents, "motherinlaw fatherinlaw"),
+        (spouse, sister, "sisterinlaw"),
+        (spouse, brother, "brotherinlaw"),
+        (sibling, wife, "sisterinlaw"),
+        (sibling, husband, "brotherinlaw"),
+        (offspring, wife, "daughterinlaw"),
+        (offspring, husband, "soninlaw"),
+        (offspring, boy, "grandchild"),
+        (offspring, girl, "grandchild"),
+        (offspring, children, "grandchild"),
+        (sibling, boy, "nephew"),
+        (sibling, girl, "niece"),
+        (sibling, children, "nephew niece"),
+        (parent, sister, "aunt"),
+        (parent, brother, "uncle"),
+        (parent, mother, "grandmother"),
+        (parent, father, "grandfather"),
+        (parent, parents, "grandmother grandfather"),
+        (spouse, boy, "stepchild"),
+        (spouse, girl, "stepchild"),
+        (spouse, children, "stepchild"),
+        (mother, husband, "stepfather"),
+        (father, wife, "stepmother"),
+    )
+    return tuple(
+        (
+            rf"\b(?:my|our) (?:\w+ )?(?:{one[0]})['’]?s (?:\w+ )?(?:{other[0]})\b"
+            rf"|\b(?:{other[1]}) de (?:mi|nuestr[oa]) (?:{one[1]})\b",
+            concept,
+        )
+        for one, other, concept in of_relation
+    )
+
+
+_RELATIVES = _relatives()
+
 _PHRASES = (
     (r"\b(?:got|was|been|get) promoted\b|\bascendid[oa]\b", "work role"),
-    (r"\b(?:married|engaged) to (?-i:[A-ZÁÉÍÓÚÑ])|\bcasad[oa] con (?-i:[A-ZÁÉÍÓÚÑ])", "partner"),
+    (r"\b(?:married|engaged) (?:to )?(?-i:[A-ZÁÉÍÓÚÑ])|\bcas(?:ad[oa]|é|arme) con (?-i:[A-ZÁÉÍÓÚÑ])", "partner"),
     (r"\bwhat did i (?:use to )?do *\W*$|\ba qu[eé] me dedicaba\b|^¿?qu[eé] (?:hac[ií]a|era)(?: yo)? *\W*$", "work profession role"),
     (r"^what\b.{1,30}\bstud(?:y|ies|ying)\b|^¿?qu[eé] (?:carrera |est[aá] )?estudi(?:o|a|an|ando)\b", "subject"),
     (r"\bon (?:days|nights|earl(?:y|ies)|lates)\b", "shift"),
@@ -188,14 +274,14 @@ _PHRASES = (
     (r"\b(?:i['’]?m|i am|soy) (?:an? )?(?:aries|taurus|gemini|cancer|leo|virgo|libra|scorpio|sagittarius|capricorn|aquarius|pisces|c[aá]ncer|tauro|g[eé]minis|escorpio|sagitario|capricornio|acuario|piscis)\b", "zodiac"),
     (r"\b(?:me|te|le|nos) (?:dicen?|llaman)\b(?! que)|\b(?:call me|calls me|go by|goes by|known as|answers? to (?-i:[A-ZÁÉÍÓÚÑ])\w+|responde a (?-i:[A-ZÁÉÍÓÚÑ])\w+)\b", "name nickname"),
     (r"\bcolou?r[- ]?blind\b|\bdalt[oó]nic[oa]\b", "sight health"),
-    (r"\b(?:expecting|esperamos|espero) (?:our|my|a|an?|twins?|gemel\w+|un|nuestr\w+|mi) ?\b|\bcuentas\b|\bnace(?:r[aá])? (?:el|la|mi|nuestr[oa]) ", "due pregnant birth"),
+    (r"\b(?:expecting|esperamos|espero) (?:our|my|a|an?|twins?|gemel\w+|un|nuestr\w+|mi) ?\b|\bde cuentas\b|\bnace(?:r[aá])? (?:el|la|mi|nuestr[oa]) ", "due pregnant birth"),
     (r"\bi(?:['’]?m| am| was| turned?) (?:in my )?(?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)\w*\b(?! (?:min|mile|kil|per|day|week|month))", "age"),
     (r"\bbig day\b", "birthday wedding"),
     (r"\bstar sign\b|\bsigno del zod\w+", "zodiac"),
     (r"\bblood pressure\b|\btensi[oó]n (?:alta|baja|arterial)\b", "bloodpressure health"),
     (r"\bdate of birth\b|\bfecha de nacimiento\b", "birthday"),
     (r"\b(?:number|licen[cs]e|registration) plates?\b", "numberplate"),
-    (r"\bdriv(?:ing|er['’]?s?) licen[cs]e\b|\b(?:carnet|carn[eé]|permiso) de conducir\b", "licence"),
+    (r"\bdriv(?:ing|er['’]?s?) licen[cs]e\b|\b(?:carnet|carn[eé]|permiso|licencia) de (?:conducir|manejo)\b|\bcarn(?:é|et)s?\b(?! de (?:la |identidad|familia|socio|estudiante|vacun|bibliotec))", "licence"),
     (r"\b(?:credit|debit|bank) card\b|\btarjeta(?: de (?:cr[eé]dito|d[eé]bito))?\b", "card"),
     (r"\bwashing machine\b", "washingmachine"),
     (r"\bice[- ]?creams?\b|\bhelados?\b", "icecream"),
@@ -205,26 +291,27 @@ _PHRASES = (
     (r"\bwater (?:is with|company|supplier|provider)\b|\bagua (?:es|la tengo|la tenemos) con\b", "bill"),
     (r"\bbank account\b|\bcuenta (?:del banco|bancaria|corriente)\b", "bank account"),
     (r"\bi(?:['’]m| am|['’]ve been| have been| was) (?:an?|the) (?!bit\b|little\b|lot\b|fan\b)", "work role"),
-    (r"\b(?:he|she|\w+)(?:['’]s| is) an? \w+(?:er|or|ist|ian|nurse|chef|pilot)\b", "work role"),
-    (r"^(?:yo )?soy (?!de\b|al[eé]rg|muy\b|m[aá]s\b|el\b|la\b|vegan|vegetar|cel[ií]ac|diab|de\b)\w+", "work role"),
+    (r"\b(?:he|she|\w+)(?:['’]s| is) an? (?:(?-i:[a-z])\w*(?:er|or|ist|ian)|nurse|chef|pilot)\b", "work role"),
+    (r"^(?:yo )?soy (?!de\b|al[eé]rg|muy\b|m[aá]s\b|el\b|la\b|vegan|vegetar|cel[ií]ac|diab|budis|cat[oó]l|musulm|jud[ií]|ate[oa]|agn[oó]|cristian|evang|viud|solter|casad|divorc|separ|hij[oa]|zurd|diestr|hincha|fan\b|intoler|hipert|asm[aá]|soci[oa]|miembro|padre|madre|abuel|gemel|t[ií][oa]\b)\w+", "work role"),
     (r"(?:['’](?:m|s|re)|\b(?:am|is|are|comes?|came)) (?:originally )?from\b|\bwhere .* from\b|\bam i from\b|\bfrom\?$|\bsoy de\b|\bde d[oó]nde soy\b|^i['’]?m an? (?:\w+ ){1,3}from (?-i:[A-ZÁÉÍÓÚÑ])", "origin"),
     (r"\bborn (?:in|at)\b|\bnac[ií] en\b", "origin"),
-    (r"\bcan(?:['’]t|not) stand\b|\bdo(?:es)?n['’]t (?:really )?like\b|\bno (?:me )?(?:gusta|soporto)n?\b", "dislike"),
+    (r"\bcan(?:['’]t|not) (?:stand|bear|abide)\b|\bdo(?:es)?n['’]t (?:really )?like\b|\bno (?:me )?(?:gusta|soporto)n?\b", "dislike"),
     (r"\bcan(?:['’]t|not)(?: i)? (?:eat|have)\b|\bno puedo (?:comer|tomar)\b|\bprohib\w+", "allergy health food"),
     (r"\ballerg\w+|\bal[eé]rgi\w+", "food"),
     (r"(?:\b(?:my|our|his|her|their)(?: new| old)?|\b(?:the )?new|^\W*|[,;:.]) ?number\b(?! of\b| plate)|\bphone number\b|\bn[uú]mero de tel[eé]fono\b", "phone"),
     (r"\bwi-?fi\b", "wifi"),
     (r"\b(?:broke up|split up|broken up|hemos roto|lo hemos dejado|rompimos)\b", "partner separation"),
-    (r"\b(?:knock|clock)(?:s|ed)? (?:off|out)\b|\bfinish(?:es)? (?:work|my shift)\b|^i get off (?:work )?at\b|\b(?:salgo|sale|acab[oa]|termin[oa]) (?:de trabajar|del (?:curro|trabajo)|a las?)\b", "finish work"),
+    (r"\b(?:knock|clock)(?:s|ed)? (?:off|out)\b|\bfinish(?:es)? (?:work|my shift)\b|^i (?:get off|finish) (?:work )?at\b|\b(?:salgo|sale|acab[oa]|termin[oa]) (?:de trabajar|del (?:curro|trabajo)|a las?)\b", "finish work"),
     (r"\bclock(?:s|ed)? (?:in|on)\b|\bstart(?:s)? work\b|\bshift (?:begin|start)s?\b|^(?:entro|empiezo) a las?\b|\b(?:entr[oa]|empiez[oa]) a trabajar\b|\bat work (?:by|for)\b", "begin work"),
     (r"\bi(?:['’]m on| make| am on) (?:about |around )?[£$€]?\d[\d.,]*(?:k\b| (?:a|per) (?:month|year|hour))", "salary money"),
-    (r"\bpay(?:ing)? for (?:the|our|my) (?:house|flat)\b|\bpag(?:o|amos) (?:por la|de) casa\b", "rent mortgage"),
+    (r"\bpay(?:ing)? (?:for|off) (?:the|our|my) (?:house|flat)\b|\bpag(?:o|amos|ar) (?:por la|de|la|el) (?:casa|piso)\b", "rent mortgage"),
     (r"\b(?:as|when i was) an? (?:little |small |young )?(?:kid|child|boy|girl)\b|\bde (?:ni[ñn][oa]|peque[ñn][oa]|cr[ií][oa])\b", "origin"),
     (r"\bshar(?:e|ing) (?:a|the|my) (?:flat|house|room|place) with\b|\bcompart(?:o|imos) (?:piso|casa|habitaci[oó]n|cuarto) con\b", "roommate"),
     (r"^(?:ahora |ya )?(?:soy|somos) del (?-i:[A-ZÁÉÍÓÚÑ])|\bde qu[eé] (?:cuadro|equipo)\b|\bhinchas? de\b", "team"),
     (r"\bpassed (?:away|on\b|last|in (?:19|20)\d|peacefully|when)", "die"),
     (r"\bmy old man\b", "father parent"),
     (r"\bmi chica\b", "girlfriend partner"),
+    (r"\bmi chico\b", "boyfriend partner"),
     (r"\bonly child\b|\bhij[oa] [uú]nic[oa]\b", "sibling brother sister"),
     (r"\b(?:cuts?|cutting|does|dye[sd]?|done) (?:my |our )?hair\b|\bhair (?:cut|done|dyed)\b|\bcort\w+ el pelo\b", "hairdresser haircare"),
     (r"\b(?:looks?|looking) after the (?:kids|children|baby)\b|\bcuidan? (?:a los ni[ñn]os|al beb[eé]|al ni[ñn]o|a la ni[ñn]a)\b", "childcare"),
@@ -262,16 +349,203 @@ _PHRASES = (
     # The form of a telephone number.
     (r"(?<!\d)(?<!number is )(?<!number )(?<!número es )(?<!número )(?:\+\d{1,3}[ .-]?)?(?:0\d{2,4}|[679]\d{2})(?:[ .-]?\d{2,4}){2,3}(?!\d)", "phone"),
     (r"\bget married\b|\bcaso\b|\bcasamos\b|\bcasarme\b", "wedding marital"),
+    (r"\b(?:we|i) (?:got|get|were) (?:married|hitched)\b|\bnos (?:hemos )?casa(?:mos|do)\b", "wedding anniversary"),
+    (r"\bviud[oa]\b|\bwidow(?:ed|er)?\b", "die partner"),
+    (r"\b(?:better|other) half\b|\bmedia naranja\b", "partner"),
+    (r"\b(?:i['’]?m|i am|soy) (?:the |el |la )?(?:youngest|eldest|oldest|middle|one|mayor|menor|mediano|mediana|peque[ñn][oa]) (?:child )?(?:of|de) \w+", "sibling brother sister"),
+    # The home and its devices.
+    (r"\bvacuum cleaners?\b", "vacuum clean"),
+    (r"\bremote controls?\b|\bmando a distancia\b|\bcontrol(?:es)? remotos?\b|\bel mando\b", "remotecontrol"),
+    (r"\bair[- ]?con\w*|\baire acondicionado\b", "aircon"),
+    (r"\bstop ?(?:cock|tap|valve)s?\b|\bllave (?:de paso|general)\b|\b(?:turn|shut|switch|cut)\w* (?:the |our )?water off\b|\b(?:turn|shut|switch|cut)\w* off (?:the|our) water\b|\b(?:cort|cerr|cierr)\w* el agua\b", "stopcock"),
+    (r"\bfuse ?box\w*|\bconsumer unit\b|\bbreaker (?:box|panel)\b|\b(?:cuadro|tablero) (?:de la luz|el[eé]ctrico)|\bfusibles?\b|\b(?:turn|shut|switch|cut)\w* (?:the |our )?(?:power|electric\w*|mains) off\b|\b(?:turn|shut|switch|cut)\w* off (?:the|our) (?:power|electric\w*|mains)|\b(?:cort\w+|quit\w+) la (?:luz|electricidad|corriente)\b", "fusebox electricity"),
+    (r"\b(?:spare|extra|second|duplicate|other) (?:set of )?(?:house |car |front[- ]door )?keys?\b|\bllaves? de (?:repuesto|recambio|reserva)\b|\b(?:copias?|otro juego|segundo juego|duplicados?) de (?:la|las|mis?|nuestras?) llaves?\b", "sparekey"),
+    (r"\b(?:wash(?:es|ed|ing)?|do(?:es|ing)?) (?:the )?(?:dishes|washing[- ]up)\b|\b(?:lav|freg)\w+ los (?:platos|cacharros|trastes)\b", "dishwasher chore"),
+    (r"\b(?:cut|trim)(?:s|ting|ming)? (?:the |our |my )?(?:grass|hedge)\b", "lawn"),
+    (r"\bhow (?:do|can|does) \w+ (?:get|log|connect)(?: \w+)? (?:on|to|onto|into) (?:the )?(?:internet|wi-?fi|net)\b|\bc[oó]mo (?:me |nos |se )?conect\w+ al? (?:internet|wi-?fi|red)\b", "wifi password"),
+    (r"\bhow (?:do|can|does) \w+ (?:open|unlock|get in)\b|\bc[oó]mo (?:se )?(?:abr\w+|desbloque\w+|entro|entramos)\b", "code key"),
+    (r"\b(?:at|from|in) (?:the |a )?(?:cash ?(?:machine|point)|atm)\b|\b(?:en|del) (?:el )?cajero\b", "pin card"),
+    (r"\bcaja fuerte\b", "safe"),
+    (r"\b(?:living|sitting|front) room\b|\bsala de estar\b", "livingroom room"),
+    (r"\bsal[oó]n\b|\blounge\b", "livingroom"),
+    # Work, money and documents.
+    (r"\b(?:line manager|mi superior|jef[ae] direct[oa])\b|\b(?:do|did) i (?:report|answer) to\b|\bante qui[eé]n respondo\b", "boss"),
+    (r"\b(?:los(?:e|t)|losing) my job\b|\bperd[ií] (?:el|mi) (?:trabajo|empleo|curro|laburo|chamba)\b|\blaid (?:me )?off\b|\blet (?:me )?go\b|\bme (?:echaron|corrieron|han echado)\b", "fire"),
+    (r"\b(?:i|we) (?:do|work|did|worked) (?:the )?(?:nights|days|earlies|lates)\b|\btrabaj\w+ de (?:noche|d[ií]a|ma[ñn]ana|tarde)s?\b", "shift work"),
+    (r"\b(?:annual|paid) leave\b|\bdays['’]? (?:of )?(?:holiday|leave|vacation)\b|\bd[ií]as de vacaciones\b|\bhow much (?:holiday|leave|vacation)\b", "trip dayoff"),
+    (r"\bme (?:pagan|abonan|depositan)\b|\bingres\w+ (?:la n[oó]mina|el sueldo)\b|\bd[ií]a de (?:cobro|pago)\b", "salary"),
+    (r"\b(?:i|we) charge\b|\b(?:my|our) (?:\w+ )?rates?\b|\bcobr(?:o|amos|ar)\b.{1,20}\b(?:la|por|al?) (?:la )?(?:hora|d[ií]a|sesi[oó]n|clase|pieza)", "fee price"),
+    (r"\b(?:work|working) for myself\b|\bself[- ]employed\b|\bpor (?:mi cuenta|cuenta propia)\b|\bmy own boss\b", "business work role"),
+    (r"\b(?:teng\w+|tenemos|i have|i['’]ve got|we have|we['’]ve got) (?:una?|an?|my own|our own|mi propi[oa]) (?:\w+ )?(?:shop|store|bakery|caf[eé]|pub|restaurant|farm|salon|firm|business|company|agency|tienda|negocio|panader\w+|pasteler\w+|cafeter\w+|peluquer\w+|taller|bar|restaurante|ferreter\w+|farmacia|florister\w+|empresa)\b", "business work"),
+    (r"\b(?:el|mi|un|nuestro|del) local\b|\bmy premises\b", "shop business"),
+    (r"\b(?:shop|tienda)s?\b", "shop"),
+    (r"\bcovers? for me\b|\bstands? in\b|\bfill(?:s|ing)? in for me\b|\bme (?:cubre|sustituye|reemplaza|suple)\b", "standin colleague"),
+    (r"\bput(?:s|ting)? (?:\w+ ){0,2}(?:by|aside|away)\b|\b(?:junt|apart|guard)\w+ (?:dinero|plata|lana|pasta)\b", "save"),
+    (r"\b(?:home|house|housing) loan\b|\bpr[eé]stamo (?:hipotecario|de la casa|del piso)|\bprest\w+ .{0,20}para (?:la casa|el piso|comprar)", "mortgage bank"),
+    (r"\bcurrent account\b|\bbuilding society\b|\bsavings account\b|\bcuenta (?:de ahorros?|n[oó]mina)\b", "bank account"),
+    (r"\b(?:insured|covered|cover) (?:with|by)\b|\bwho covers\b|\bobra social\b|\bseguro m[eé]dico\b", "insurance"),
+    (r"\bcu[aá]nto (?:me |nos )?(?:vale|valen|sale|salen)\b|\ba cu[aá]nto\b", "price"),
+    (r"\bruns? out (?!of\b)|\b(?:valid|good) (?:un)?till?\b|\bv[aá]lid[oa]s? hasta\b|\b(?:me )?vale hasta\b|\bhasta cu[aá]ndo (?:me )?(?:vale|sirve|dura)\b|\bhow long (?:is|are) .{1,30} valid\b", "expire"),
+    (r"\b(?:contract|lease|membership|warranty|guarantee|subscription|policy|visa|garant[ií]a|contrato|suscripci[oó]n|deal)\b.{0,20}\b(?:ends?|finish(?:es)?|acaba|termina|finaliza|lasts?|dura)\b|\b(?:acab|termin|finaliz|dur)\w+ (?:el|la|mi|nuestr[oa]) (?:contrato|garant[ií]a|seguro|suscripci[oó]n)", "expire"),
+    (r"\b(?:vat|tax) (?:number|id|code|reference)\b|\b(?:rfc|cuit|cuil|utr)\b|\bn[uú]mero (?:fiscal|de (?:contribuyente|identificaci[oó]n fiscal))\b", "taxid tax number"),
+    (r"\b(?:ni|national insurance|social security) number\b|\bssn\b|\bn[uú]mero de (?:la |afiliaci[oó]n a la )?seguridad social\b|\bnuss\b", "socialsecurity number"),
+    (r"\b(?:documento|carn[eé]t?|c[eé]dula|tarjeta) (?:nacional )?de (?:identidad|ciudadan[ií]a)\b|\b(?:id|identity) card\b", "identitycard"),
+    (r"\btravel (?:documents?|papers?)\b|\bdocumentaci[oó]n (?:para|de) via\w+", "passport"),
+    (r"\b(?:my|our|a|the) will (?:is|was|with|at)\b|\b(?:has|holds|keeps|got|wrote|made|drew up) (?:my|our|a) will\b|\b[uú]ltimas? voluntad(?:es)?\b", "testament"),
+    (r"\b(?:car|van|vehicle) (?:registration|reg|plates?)\b|\bnumber plates?\b|\bmatr[ií]cula\b|\bplacas?\b|\bpatente\b", "numberplate car"),
+    (r"\b(?:booking|reservation|confirmation) (?:ref\w*|code|number)\b|\blocalizador\b|\b(?:c[oó]digo|n[uú]mero) de (?:la |mi )?reserva\b|\bpnr\b", "bookingref code reserve"),
+    (r"\b(?:phone|mobile|sim|data) (?:contract|deal|plan)\b|\btarifa (?:del m[oó]vil|de datos)\b|\bplan (?:del celular|de datos)\b", "phone contract subscription"),
+    # Study, sport and play.
+    (r"\bat (?:\w+ )?(?:university|uni|college) (?:doing|reading|studying)\b", "study subject"),
+    (r"\b(?:handed|handing|turned) (?:\w+ ){0,2}in\b", "deadline"),
+    (r"\btrabajo (?:de )?fin de (?:grado|m[aá]ster|carrera)\b", "thesis"),
+    (r"\bwho(?:['’]s| is)? (?:supervis\w+|look\w* after|guid\w+|mark\w+) .*\b(?:thesis|dissertation|project)\b|\bqui[eé]n .*(?:dirige|lleva|tutoriza|supervisa) .*\b(?:tesis|tfg|tfm|trabajo (?:de )?fin)", "teacher boss teach lead"),
+    (r"\bgot an? (?:[A-F][+-]?|first|distinction|merit|pass) in\b|\bhow did (?:i|he|she|we) (?:do|get on) in\b|\bsaqu[eé] (?:un|una)\b", "grade"),
+    (r"\b(?:what|which) (?:class|year|form) (?:is|am|are)\b|\b(?:primero|segundo|tercero|cuarto|quinto|sexto) de (?:primaria|infantil|eso|secundaria|bach\w*)\b|\ben qu[eé] (?:curso|grado|clase|a[ñn]o) (?:est[aá]|va|de)|\btutor group\b|\b(?:first|second|third|fourth|final|last) year (?:at|of)\b|\b(?:what|which) year of\b|\b(?:primero|segundo|tercero|cuarto|quinto) de (?-i:[A-ZÁÉÍÓÚÑ])", "schoolyear school"),
+    (r"\bpick(?:s|ing)? (?:the |our |my )?(?:kids|children|son|daughter|boys?|girls?) up\b|\bpick(?:s|ing)? up (?:the |our |my )?(?:kids|children|son|daughter)\b|\brecog\w+ a (?:los|las|mis?|l[ao]) (?:ni[ñn]|hij|cr[ií]|peque|nen)\w+", "school pickup finish"),
+    (r"\bparents['’]? evening\b|\bparent[- ]teacher\b|\b(?:reuni[oó]n|junta) (?:de padres|del (?:cole\w*|instituto|aula))\b", "schoolmeeting meeting school"),
+    (r"\b(?:mother|native) tongue\b|\b(?:first|native) language\b|\blengua (?:materna|nativa)\b|\bidioma (?:materno|nativo)\b", "nativelanguage"),
+    (r"\bdriving (?:test|exam)s?\b|\bexamen (?:de conducir|de manejo|pr[aá]ctico|te[oó]rico)\b", "licence drivingtest exam"),
+    (r"\bdriving (?:instructor|teacher|lessons?|school)\b|\bautoescuela\b|\b(?:clases|profe\w*|instructora?) de (?:conducir|manejo)\b|\b(?:teach\w*|learning|ense[ñn]\w+|aprend\w+) (?:me )?(?:to drive|a (?:conducir|manejar))\b", "drivinglessons"),
+    (r"\b(?:five|six|seven|eleven|\d)[- ]a[- ]side\b|\bfutbito\b|\bfutsal\b|\bfulbito\b", "football team sport"),
+    (r"\b(?:what|which) sports?\b|\bqu[eé] deportes?\b|\b(?:i|we) (?:play|do) (?:\w+ )?(?:football|soccer|tennis|padel|paddle|squash|badminton|basketball|rugby|hockey|cricket|volleyball|netball|golf|judo|karate|boxing|handball)\b|\b(?:juego|jugamos) al? (?:f[uú]tbol|p[aá]del|tenis|baloncesto|b[aá]squet\w*|v[oó]le\w*|balonmano|rugby|hockey|golf|f[uú]tbito)\b|\b(?:hago|hacemos|practico) (?:judo|k[aá]rate|boxeo|nataci[oó]n|atletismo|gimnasia|remo|escalada|ciclismo|esgrima)\b", "sportpractice"),
+    (r"\bper?sonal best\b|\bbest time\b|\bmejor (?:tiempo|marca)\b|\bplusmarca\b|\br[eé]cord\b", "record"),
+    (r"\bme (?:he hecho|hice|he vuelto) del? |\bsoy (?:hincha|fan[aá]tic[oa]|seguidora?) de|\bde qu[eé] equipo\b|\b(?:le|les) (?:voy|vamos|va) al? |\bvoy con (?:el|la) (?-i:[A-ZÁÉÍÓÚÑ])|\b(?:soy|somos) del (?-i:[A-ZÁÉÍÓÚÑ])", "team"),
+    (r"\b(?:mad|crazy|nuts|wild) (?:about|on)\b|\bloc[oa] por\b|\bme (?:pirra|priva|late|copa|vuelve loc[oa])n?\b", "like"),
+    (r"\b(?:en|de|a) la play\b|\bgamer ?tag\b|\b(?:xbox|playstation|psn|switch|steam) (?:name|id|user\w*|nick)\b|\b(?:nombre|usuario|nick) (?:de|en) (?:la )?(?:xbox|play\w*|psn|switch|steam)\b|\b(?:xbox|playstation|psn) name\b", "account game playstation xbox"),
+    (r"\b(?:which|what|favou?rite) group\b", "music"),
+    (r"\bhelp(?:s|ing)? (?:out )?for (?:free|nothing)\b|\bayud\w+ (?:gratis|sin cobrar)\b", "volunteer"),
+    (r"\b(?:which|what) party (?:do|did|would|am) i|\bqu[eé] partido (?:voto|apoyo|vot[eé])\b", "politics"),
+    (r"\bgo(?:es)? to (?:st\.?|saint) (?-i:[A-ZÁÉÍÓÚÑ])", "religion"),
+    # Cars, trips and deliveries.
+    (r"\b(?:left|leave|put) (?:the|my|our) (?:car|van)(?=\W*$| (?:at|in|on|near|by)\b)|\bwhere(?:['’]s| is) (?:the|my|our) (?:car|van)\b|\bdej[eé] (?:el|mi|la) (?:coche|carro|auto|furgo\w*|moto)\b|\bd[oó]nde (?:est[aá]|tengo) (?:el|mi|la) (?:coche|carro|auto|furgo\w*|moto)\b", "parking"),
+    (r"\b(?:we|i) land(?:s|ed)?\b|\b(?:plane|flight) (?:\w+ )?(?:arrives?|lands?|gets? in)\b|\baterriz\w+|\blleg\w+ (?:nuestro|el|mi) (?:avi[oó]n|vuelo)\b", "flight landing"),
+    (r"\bcheck[- ]?(?:in|out)\b|\bleave the (?:hotel|room)\b|\bdej\w+ (?:el hotel|la habitaci[oó]n)\b", "checkinout hotel"),
+    (r"\b(?:train|bus|coach|flight|plane|ferry|boat)s? (?:leaves?|goes|sails|sets off)\b|\bset(?:s|ting)? off(?! by)\b|\bparte (?:mi|el|nuestro) (?:tren|vuelo|avi[oó]n|barco|autob[uú]s|bus)\b|\bzarpa\b", "leave"),
+    (r"\bwhere (?:are|will) we (?:be )?(?:sleep|stay)\w*|\bd[oó]nde (?:dormimos|dormiremos|nos (?:quedamos|alojamos|hospedamos))\b", "hotel"),
+    (r"\b(?:weekend|week|few days) away\b|\bcity break\b", "trip"),
+    (r"\bwhen.{1,20}(?:see|seeing|be at|due at|go to|going to) (?:the|my) (?:\w+ )?(?:doctor|gp|dentist|vet|optician|hairdresser|barber|physio|consultant|solicitor|lawyer)|\bcu[aá]ndo .{0,15}(?:voy|veo|ir|toca|vamos) .{0,8}(?:m[eé]dic[oa]|doctora?|dentista|oculista|veterinari[oa]|peluquer\w+|fisio|abogad[oa])", "appointment"),
+    # Health and size.
+    (r"\b(?:broke|broken|break|fractured?|sprained|dislocated|cracked|tore|twisted|snapped) (?:my|his|her|a|an) (?:left |right )?(?:wrist|arm|leg|ankle|foot|toe|finger|thumb|hand|hip|knee|elbow|shoulder|nose|ribs?|collarbone|ligament|jaw)\b|\b(?:what|which) bone\b|\bme (?:he )?(?:romp[ií]|roto|fractur\w+|torc[ií]|torcido|disloqu[eé]) (?:el|la|un|una|los|las) \w+|\bqu[eé] (?:hueso )?me (?:romp[ií]|fractur[eé])\b", "injury"),
+    (r"\bhad (?:my|his|her) (?:\w+ )?\w+ (?:out|removed)\b|\b(?:hip|knee) replacement\b|\bpr[oó]tesis de (?:cadera|rodilla)\b|\bme (?:sacaron|quitaron|extirparon) (?:el|la|las|los) (?!escayola|puntos|yeso|carn|puesto)\w+", "surgery"),
+    (r"\bpresi[oó]n (?:alta|baja|arterial)\b", "bloodpressure health"),
+    (r"\bteeth (?:done|cleaned|checked|fixed|whitened)\b|\b(?:does|fixes|cleans|checks|looks after) (?:my|our) teeth\b|\b(?:arregl|mir|limpi|revis)\w+ (?:los dientes|las muelas|la boca)\b", "dentist dental"),
+    (r"\b(?:takes?|wears?) (?:an? )?(?:size )?\d\d?\b|\b(?:llevo|uso|lleva|usa) (?:la|el|un|una) \d\d\b|\bde la \d\d$", "size"),
+    # Pets.
+    (rf"\b(?:come|comen|comer|eats?|feed|feeds|fed|food)\b.{{1,30}}\b{_PETS}|\b{_PETS}\b.{{0,12}}\b(?:eats?|come|comen)\b|\bd\w+ de comer\b.{{0,12}}\b{_PETS}", "petfood"),
+    (rf"\b{_PETS}\b.{{0,15}}\b(?:operad[oa]|fixed|snipped)\b", "neuter"),
+    (r"\bseat (?:le[oó]n|ibiza|arona|ateca|c[oó]rdoba|altea)\b", "car brand"),
+    (r"\ben (?:coche|carro|auto|moto)\b", "transport"),
+    (r"\b(?:i['’]?m|am|be|are|is|he['’]s|she['’]s) (?:\w+ )?up (?:at|by|before|around)\b", "wake"),
+    (r"\b(?:am|are|is|['’](?:m|re|s)|really|was|were) (?:\w+ )?into\b|\binto\W*$", "like"),
+    (r"\bring (?:me|him|her|them|us|you|the|my)\b", "phone"),
+    (r"\b(?:hago|hace|hacemos|tengo|estoy) (?:de )?(?:noches|tardes|ma[ñn]anas)\b", "shift"),
+    (r"\b(?:off|going|heading) (?:off )?to (?:the )?(?-i:[A-ZÁÉÍÓÚÑ])|\bgoing (?:away|abroad|camping|skiing|on (?:holiday|vacation))\b|\bwhere (?:am|are|is) \w+ going\b", "trip"),
+    (r"\b(?:walks?|walking|walked|pase\w+|sac(?:o|a|ar|amos)) (?:the|my|our|al?|mi) (?:\w+ )?(?:dogs?|perr[oa]s?)\b|\bdog[- ]?walker\b|\btakes? (?:the|my|our) dogs? (?:out|for)\b", "dogwalk"),
+    (r"\bgod(?:mother|father|parent) (?:to|of)\b|\b(?:madrina|padrino) de\b", "godchild"),
+    (r"\b(?:estate|letting|lettings|property) agen(?:t|cy)\b|\brealtor\b|\binmobiliaria\b|\bmanages (?:the|our|my) (?:flat|house|building)\b", "estateagent"),
+    (r"\b(?:get|buy|collect|pick up) (?:my |the |our )?(?:prescriptions?|medicines?|meds|medication|pills|tablets)\b|\b(?:compr|recoj|retir)\w+ (?:las |los |mis )?(?:medic\w+|pastillas|remedios|recetas)\b", "pharmacy"),
+    (r"\bblood tests?\b", "bloodtest health"),
+    (r"\btrial period\b|\bper[ií]odo de prueba\b", "probation"),
+    (r"\b(?:stop|quit|finish|give up) working\b|\bdej\w+ de trabajar\b", "retire"),
+    (r"\b(?:has|have) (?:still )?to pay\b|\b(?:hasn|haven)['’]?t paid\b|\bnot paid\b|\bno (?:me )?(?:ha|han) pagado\b|\bpendiente de pago\b", "owe"),
+    (r"\ba[- ]?levels?\b", "exam study"),
+    (r"\bseason ticket (?:for|at) (?-i:[A-ZÁÉÍÓÚÑ])|\b(?:club|team) (?:do|am|did) i\b", "team"),
+    (r"\b(?:loyalty|reward|points) card\b|\bcollect points\b|\btarjeta de (?:puntos|fidelidad|fidelizaci[oó]n)\b|\bpuntos de (?:la tarjeta|fidelidad)\b", "loyaltycard"),
+    (r"\bcouncil tax\b|\bpay the council\b|\bel ibi\b|\bel predial\b", "counciltax tax"),
+    (r"\boverdraft\b|\boverdrawn\b|\bin(?:to)? the red\b|\bdescubierto\b|\bn[uú]meros rojos\b", "overdraft bank"),
+    (r"\bbreakdown (?:cover|service)\b|\broadside\b|\bbreaks? down\b|\basistencia en carretera\b|\bla gr[uú]a\b|\bse me aver[ií]a\b|\bme quedo tirad[oa]\b", "roadside"),
+    (r"\bpunctures?\b|\bflat (?:tyre|tire)\b|\bpinchazo\b|\b(?:rueda|llanta)s? (?:pinchada|ponchada)\b|\bpinch\w+ (?:una|la) (?:rueda|llanta)\b", "puncture tyre"),
+    (r"\bsecret santa\b|\bamigo (?:invisible|secreto)\b", "gift secretsanta"),
+    (r"\binside leg\b|\binseam\b|\btrouser length\b|\blargo de(?:l)? pantal[oó]n\b", "inseam size trousers"),
+    (r"\bproof of purchase\b|\btickets? de (?:compra|caja)\b", "bill"),
+    (r"\b(?:which|what|phone|mobile) network\b|\bcompa[ñn][ií]a (?:de(?:l)? )?(?:m[oó]vil|celular|tel[eé]fono)\b", "phone provider"),
+    (r"\bwhat(?:['’]?s| is) wrong with\b|\bqu[eé] le (?:pasa|ocurre) al?\b|\b(?:does|do|is|are)n['’]?t work(?:ing)?\b|\bno funcionan?\b|\bplay(?:s|ing) up\b|\b(?:est[aá]|tengo) .{0,25}rot[oa]s?\b|\bbroke (?:the|my|our) (?:screen|phone|laptop|fridge|tv|car)\b|\bcracked (?:the|my) screen\b|\bmakes? an? \w+ noise\b|\bhace (?:un )?ruido\b", "breakdown"),
+    (r"\bmy tablet\b", "tablet"),
+    (r"\b(?:me|nos) (?:sientan?|hacen?|caen?) (?:mal|fatal|da[ñn]o)\b|\b(?:disagrees?|doesn['’]?t agree) with me\b|\bmakes? me (?:ill|sick)\b", "allergy"),
+    (r"\bde baja\b|\bsick leave\b|\bsigned off\b|\boff sick\b|\bback (?:at|to) work\b|\bvuelv\w+ al? (?:trabajo|trabajar|curro|oficina)\b|\blicencia m[eé]dica\b", "sickleave"),
+    (r"\b(?:my|our) (?:shop|studio|salon|workshop|bakery|caf[eé]|pub|stall|restaurant)\b|\bmi (?:taller|bar|tienda|restaurante|panader\w+|peluquer\w+|negocio)\b|\b(?:el|la) (?:taller|bar|tienda|consulta|despacho) l[oa] ten(?:go|emos)\b", "business"),
+    (r"\bmartial arts?\b|\bartes marciales\b", "martialart"),
+    (r"\bwhat do (?:i|we) (?:press|type|dial|key in|punch in|enter)\b|\bqu[eé] (?:pulso|marco|tecleo|pulsamos)\b", "code pin"),
+    (r"\b(?:el|la) (?:repartidora?|mensajer[oa])\b|\bdelivery (?:man|driver|guy|woman)\b", "package"),
+    (r"\bwater heater\b|\bcalentador de agua\b", "boiler"),
+    (r"\b(?:in|of) the boot\b|\bcar boot\b(?! sale)|\b(?:in|of) the trunk\b|\bmaletero\b|\bcajuela\b", "cartrunk"),
+    (r"\b(?:usb|memory|flash) (?:stick|drive)\b|\bpen ?drive\b", "usbstick"),
+    (r"\bau[- ]pair\b", "babysitter childcare"),
+    (r"\bsoci[oa] del (?-i:[A-ZÁÉÍÓÚÑ])|\bseason ticket holder\b", "team"),
+    (r"\bwho .{0,12}treats? my (?:back|knees?|shoulder|neck|legs?|hip)\b|\bqui[eé]n me (?:trata|mira) (?:la|el) (?:espalda|rodilla|hombro|cuello|pierna|cadera)\b", "physio"),
+    (r"\boff (?:dairy|meat|sugar|gluten|bread|carbs|caffeine)\b", "diet allergy"),
+    (r"\b(?:puerta|casa|piso) de al lado\b", "neighbour"),
+    (r"\bguinea pigs?\b|\bconejillo de indias\b", "pet animal"),
+    *_ROLES_BY_TASK,
+    *_RELATIVES,
 )  # fmt: skip
 """Patterns of expressions of several words, and their concepts."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PhraseGroup:
+    """Patterns of expressions with their concepts, and one for all of them, which is faster."""
+
+    any_of: re.Pattern[str]
+    """Matches a text in lower case if one of the members may match it."""
+    members: tuple[tuple[re.Pattern[str], frozenset[str]], ...]
+
+
+_GROUPED = 8
+"""Number of patterns in a group."""
+
+
 @cache
-def _phrases() -> tuple[tuple[re.Pattern[str], frozenset[str]], ...]:
+def _phrase_groups() -> tuple[_PhraseGroup, ...]:
+    # Those that begin at a word share the test for its beginning.
+    at_words = [one for one in _PHRASES if all(map(_begins_at_word, _alternatives(one[0])))]
+    others = [one for one in _PHRASES if one not in at_words]
     return tuple(
-        (re.compile(pattern, re.IGNORECASE), frozenset(concepts.split()))
-        for pattern, concepts in _PHRASES
+        _phrase_group(listed[start : start + _GROUPED], at_word=at_word)
+        for at_word, listed in ((True, at_words), (False, others))
+        for start in range(0, len(listed), _GROUPED)
     )
+
+
+def _phrase_group(phrases: Sequence[tuple[str, str]], *, at_word: bool) -> _PhraseGroup:
+    return _PhraseGroup(
+        any_of=_any_of([pattern for pattern, _ in phrases], at_word=at_word),
+        members=tuple(
+            (re.compile(pattern, re.IGNORECASE), frozenset(concepts.split()))
+            for pattern, concepts in phrases
+        ),
+    )
+
+
+_WORD_BEGIN = r"\b"
+
+
+def _begins_at_word(pattern: str) -> bool:
+    return pattern.startswith(_WORD_BEGIN)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The alternatives of a pattern: what stands between bars that are in no group or class."""
+    found, depth, is_class = [""], 0, False
+    for part in re.findall(r"\\.|.", pattern):
+        is_class = part == "[" or (is_class and part != "]")
+        depth += (part == "(") - (part == ")") if not is_class else 0
+        if part == "|" and depth == 0:
+            found.append("")
+        else:
+            found[-1] += part
+    return found
+
+
+def _any_of(patterns: Sequence[str], *, at_word: bool) -> re.Pattern[str]:
+    """Pattern that matches a text in lower case where one of these may match the text."""
+    parts = [part for pattern in patterns for part in _alternatives(pattern)]
+    joined = "|".join(part.removeprefix(_WORD_BEGIN) if at_word else part for part in parts)
+    # Capitals are not told apart here; `\W` is no capital.
+    lower = re.sub(r"(?<!\\)[A-ZÁÉÍÓÚÑ]", lambda found: found[0].lower(), joined)
+    lower = lower.replace("(?-i:", "(?:")
+    return re.compile(rf"\b(?:{lower})" if at_word else lower)
 
 
 STOP = STOP_WORDS | frozenset(
@@ -300,7 +574,7 @@ def is_function_word(folded: str) -> bool:
 
 
 _LIGHT_WORDS = (
-    "voy vas va van ir iba hago haces hace hacen hacer doing make makes making da das dan puedo puede"
+    "need needs needed put puts putting nuevo nueva nuevos nuevas voy vas va van ir iba hago haces hace hacen hacer doing make makes making da das dan puedo puede"
     " puedes poder quiero quiere quieres estamos estuve all too right good best tal mr mrs ms dr again"
     " after over along until want wants see use uses uso usa says said dice dijo day days year years"
     " month months week weeks dia dias mes meses ano hora horas todo toda fin asi bit must take takes"
@@ -491,7 +765,16 @@ def _is_stop(word: str) -> bool:
 @lru_cache(maxsize=2000)
 def phrase_concepts(text: str) -> frozenset[str]:
     """Concepts of the expressions of several words of a text."""
-    return frozenset().union(*(found for one, found in _phrases() if one.search(text)))
+    lower = text.lower()
+    return frozenset().union(
+        *(
+            found
+            for group in _phrase_groups()
+            if group.any_of.search(lower)
+            for one, found in group.members
+            if one.search(text)
+        )
+    )
 
 
 @lru_cache(maxsize=1000)
@@ -505,7 +788,7 @@ def concepts_of(text: str) -> frozenset[str]:
 @lru_cache(maxsize=1000)
 def word_concepts(text: str) -> frozenset[str]:
     """The same without those of expressions of several words, which take most of the time."""
-    text = _IDIOM.sub(" ", _NO_WORD.sub("", _QUOTED.sub(" ", text)))
+    text = _IDIOM.sub(" ", _without_relatives(_NO_WORD.sub("", _QUOTED.sub(" ", text))))
     found: set[str] = set()
     before = ""
     for word in split_words(text):
@@ -560,13 +843,35 @@ _NO_WORD = re.compile(
 look like English ones or, without accents, like others (`son`, `soy`, `te`), and the speaker's
 childhood, which is no child's."""
 _IDIOM = re.compile(
-    r"\b(?:for a living|set off by|r[au]n(?:s|ning)? out|get along|got along|up to|ended up"
+    r"\b(?:for a living|set off by|r[au]n(?:s|ning)? out|get along|got along|up to|ended up|fed up"
     r"|put me on|(?:(?<=['’]s)|\b(?:is|was|are|were|be|been|came|come|comes|got|get|back"
     r"|go|goes|going|went|gone|stay\w*))(?: now| back| all)? home(?! of\b| address\b)"
-    r"|look(?:s|ed)? after|se casan?|pa(?= (?:el|la|los|las|que|(?-i:[A-ZÁÉÍÓÚÑ]))))\b",
+    r"|look(?:s|ed)? after|se casan?|pa(?= (?:el|la|los|las|que|(?-i:[A-ZÁÉÍÓÚÑ])))"
+    r"|vacuum cleaners?|remote controls?|parents['’]? evening|(?:reuni[oó]n|junta) de padres"
+    r"|(?:(?<=\bwork )|(?<=\bworking ))(?:from|at) home"
+    r"|(?:(?<=\btrabajo )|(?<=\btrabajar ))(?:desde|en) casa|(?<=\bcalentador )de agua"
+    r"|llevan? las cuentas|carnés?|(?-i:Correos)"
+    # The vet's dog would be asked for.
+    rf"|(?:treats?|vaccinates?|atiende|vacuna) (?:my|our|the|{_NUESTRO}) {_PETS})\b",
     re.IGNORECASE,
 )
 """Expressions whose words mean something else by themselves."""
+
+
+_BY_RELATIVE = re.compile(r"['’]s? | de (?:mi|nuestr[oa]) ", re.IGNORECASE)
+
+
+@cache
+def _relatives_of_relatives() -> re.Pattern[str]:
+    return re.compile("|".join(pattern for pattern, _ in _RELATIVES), re.IGNORECASE)
+
+
+def _without_relatives(text: str) -> str:
+    """The text without the relatives that are told by another one, whose words by themselves would
+    mean that one, or a relative of the speaker: `my wife's dad` is neither my wife nor my dad."""
+    return _relatives_of_relatives().sub(" ", text) if _BY_RELATIVE.search(text) else text
+
+
 _DEFINITE = frozenset("my our your the mi mis tu tus nuestro nuestra el la al del".split())
 
 _ENDING = re.compile(r"(?<=\w{4})[aeo]s?$")

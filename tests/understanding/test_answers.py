@@ -135,6 +135,39 @@ ANSWERED = (
     ("El alquiler son 700 euros", "¿cuánto pago de alquiler?"),
     ("Le debo 20 euros a Luis", "¿qué deuda tengo con Luis?"),
     ("No puedo tomar lactosa", "¿puedo beber leche?"),
+    # Who does something for the speaker.
+    ("Our cleaner is called Halina", "who cleans the flat?"),
+    ("My mechanic is Raj", "who services my van?"),
+    ("My bookkeeper is Wilma", "who does my accounts?"),
+    ("Mi contable es Eloísa", "¿quién me lleva las cuentas?"),
+    ("Mi electricista es Fidel", "¿quién hizo la instalación?"),
+    ("Our gardener is Stan", "who cuts the hedge?"),
+    ("La niñera es Maite", "¿quién cuida a mis hijos?"),
+    ("Our lodger is Tunde", "who's renting our back room?"),
+    ("Our vet is Ms Falk", "who vaccinates my rabbit?"),
+    # Relatives that are told by another one.
+    ("Mi suegro se llama Blas", "¿cómo se llama el padre de mi mujer?"),
+    ("My niece is called Orla", "what is my brother's daughter called?"),
+    ("La hermana de mi padre vive en Jaca", "¿dónde vive mi tía?"),
+    ("Me casé con Óscar", "¿quién es mi marido?"),
+    ("I'm the eldest of five", "how many siblings do I have?"),
+    # The same thing in other words.
+    ("The stopcock is behind the washing machine", "where do I turn the water off?"),
+    ("El cuadro eléctrico está en la entrada", "¿dónde se corta la luz?"),
+    ("El pienso del perro es Ownat", "¿qué come mi perro?"),
+    ("My Xbox name is QuietElk", "what's my gamertag?"),
+    ("My parcel comes on the 12th", "when is the delivery?"),
+    ("My library card runs out in June", "when does my library card expire?"),
+    ("The drawing of the lighthouse is by Nell", "who made the picture of the lighthouse?"),
+    ("Me he hecho del Cádiz", "¿de qué equipo soy?"),
+    ("I put money aside with Skipton", "where are my savings?"),
+    ("Our kettle is a Dualit and cost 49.99", "how much did the kettle cost?"),
+    ("The mortgage is with Skipton", "who gave us the home loan?"),
+    ("Soy alérgico a las frutillas", "¿puedo comer fresas?"),
+    ("I'm allergic to aubergine", "can I eat eggplant?"),
+    ("I do earlies at the depot", "what shift am I on?"),
+    ("I broke my elbow in May", "which bone did I fracture?"),
+    ("My phone contract ends in August", "when does my mobile contract expire?"),
 )
 
 NOT_ANSWERED = (
@@ -182,6 +215,14 @@ NOT_ANSWERED = (
     ("Soy zurdo", "¿cuánto peso?"),
     ("Mi peluquera es Ana", "¿quién es mi dentista?"),
     ("La nevera es de Bosch", "¿qué coche tengo?"),
+    ("My wife's dad is called Gordon", "what's my dad's name?"),
+    ("El hijo de mi hermana se llama Teo", "¿cómo se llama mi hijo?"),
+    ("The router is in the hall", "where do I live?"),
+    ("Our builders are from Hull", "do I drink tea?"),
+    ("El carné de la piscina caduca en mayo", "¿como carne?"),
+    ("La reunión es mañana", "¿qué turno tengo?"),
+    ("The boiler is a Worcester", "what's my job?"),
+    ("Me pagan el día 28", "¿cuál es mi religión?"),
 )
 
 
