@@ -77,7 +77,6 @@ from spade_llm.providers.model import (
     ContextMessage,
     ToolSpec,
     UserMessage,
-    language_model,
     safe_name,
     same_model,
 )
@@ -305,15 +304,14 @@ class LLMBehaviour(Behaviour):
         )
 
     async def _revised(self, recalled: RecallResult, found: Comparison | None) -> RecallResult:
-        """The recalled memories without those that are outdated, which are closed. Rules get these
-        as such: they word a change with what it ends."""
+        """The recalled memories. Those that the message makes outdated are closed, and stand at the
+        end as no longer true: a change is understood, and acknowledged, only beside what it ends.
+        """
         if self._revision is None or found is None:
             return recalled
         closed = await self._revision.close(found)
         kept = [one for one in recalled.memories if one.entry.id not in closed]
-        if not language_model(self.model):
-            former = (one for one in found.closed if one.id in closed)
-            kept += (ScoredMemory(entry=one, score=1.0) for one in former)
+        kept += (ScoredMemory(entry=one, score=1.0) for one in found.closed if one.id in closed)
         return replace(recalled, memories=tuple(kept))
 
     async def _respond_with_options(
