@@ -558,6 +558,7 @@ def _tells_of_another(asked: Question, new: str, old: str) -> bool:
     is_of_named = _is_about_another(new, asked.text) or bool(one.subject - other.beings)
     return (
         bool(one.beings - other.beings - COUPLE)
+        or _is_of_owned(new, asked)
         or (is_of_named and is_about_speaker(asked.text))
         or (bool(role_in_state(new)) and not role_in_state(old))
     )
@@ -945,6 +946,7 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     # "The doctor raised my dose" is about the speaker.
     is_subject_asked = is_subject_asked or bool(_DONE_TO_OWN.match(candidate.text))
     is_about_another = _is_about_another(candidate.text, asked.text)
+    penalty += PENALTY if _is_of_owned(candidate.text, asked) else 0.0
     if (
         is_own
         and not (is_asked or is_wanted or is_head)
@@ -990,6 +992,17 @@ def _has_other_owner(text: str, asked: Question) -> bool:
         and (found["name"] or found["name2"]).lower() not in asked.names
         for found in _OWNER.finditer(text)
     )
+
+
+def _is_of_owned(text: str, asked: Question) -> bool:
+    """Check whether a statement is about a being of the one that a question names: `how old is
+    Ana?`, `Ana's husband is 35`."""
+    owned = [
+        concepts_of(found["noun"] or found["noun2"])
+        for found in _OWNER.finditer(text)
+        if (found["name"] or found["name2"]).lower() in asked.names
+    ]
+    return any(one & kin() and not one & asked.concepts for one in owned)
 
 
 def _type_points(asked: Question, candidate: Candidate, said: Features) -> float:
@@ -1099,7 +1112,7 @@ _PLACE = LazyPattern(
 )
 """A preposition of place; that of a day (`on 4 June`) is none."""
 _OWNER = LazyPattern(
-    r"(?<!my )(?<!our )\b(?!(?:s?he|it|that|this|there|here|who|what|where|how|let)['’])"
+    r"(?<![Mm]y )(?<![Oo]ur )\b(?!(?:s?he|it|that|this|there|here|who|what|where|how|let)['’])"
     r"(?P<name>[^\W\d_]\w+)['’]s (?P<noun>[a-z]\w+)"
     r"|(?P<noun2>\w+) de (?P<name2>[A-ZÁÉÍÓÚÑ]\w+)"
 )

@@ -269,6 +269,21 @@ _TASK = LazyPattern(
     _I | re.DOTALL,
 )
 """Request to work on a text: the author of that text is unknown."""
+_NOT_TO_KNOW = LazyPattern(
+    r"^(?:ya )?no (?:hace falta|es necesario|quiero|necesitas|tienes) (?:que )?(?:me |te |lo )?"
+    r"(?:recuerd|record|guard|sep|sab)\w+"
+    r"|^(?:me gustar[ií]a|quiero|prefiero|preferir[ií]a|necesito) que (?:olvid\w+|borr\w+"
+    r"|no (?:recuerd|guard|sup|sep)\w+|dej\w+ de (?:saber|recordar|guardar|tener))"
+    r"|^you (?:needn['’]?t|don['’]?t (?:need|have) to) (?:remember|keep|know|store)\b",
+    _I,
+)
+"""A request not to know something any more, which has the form of a statement."""
+_GAME = LazyPattern(
+    r"^(?:ok(?:ay)?,? |so,? )?(?:(?:let['’]?s|shall we|can we) (?:play|pretend|role-?play)\b"
+    r"|(?:juguemos|vamos a jugar|jugamos) a\b)(?=.*[:,;]| (?:that|you)| que\b)",
+    _I,
+)
+"""A game of roles: what follows is of the game."""
 _JOKE = LazyPattern(
     r"\b(?:kidding|joking|just a joke|sarcasm|es broma|de broma|bromeando|bromeaba|not true"
     r"|no es (?:verdad|cierto)|es mentira)\b|/s\b",
@@ -742,7 +757,7 @@ def _split_message(text: str) -> tuple[Clause, ...]:
     text = plain_spanish(_spelled_out(_QUOTED_LINE.sub("", text).strip()))
     if not text:
         return ()
-    if TAKEN_BACK.match(text) or _SARCASM.match(text):
+    if TAKEN_BACK.match(text) or _SARCASM.match(text) or _GAME.match(text):
         return (Clause(text=text, kind=ClauseKind.UNREAL),)
     if _TASK.search(text) and _IMPERATIVE.match(_LEAD_IN.sub("", text)):
         return (Clause(text=text, kind=ClauseKind.REQUEST),)
@@ -1190,7 +1205,7 @@ def _kind(text: str) -> ClauseKind:
         return ClauseKind.STATEMENT
     if any(one.match(text) for one in (_SMALL_TALK, _EXCLAMATION, _TO_ASSISTANT, _WEATHER)):
         return ClauseKind.SMALL_TALK
-    if _IMPERATIVE.match(text) or _COMMAND.match(text):
+    if any(one.match(text) for one in (_IMPERATIVE, _COMMAND, _NOT_TO_KNOW)):
         return ClauseKind.REQUEST
     if _TOPIC.match(text):
         return ClauseKind.OTHER

@@ -169,7 +169,7 @@ _SUBJECT = LazyPattern(
     r"^(?:and |but |y |pero )?(?:a (?=[^,;]{3,30} (?:les?|l[ao]s?|se) ))?"
     r"((?:my|our|the|mi|nuestr[oa]|el|la) (?:(?:best|old|new|own|elder"
     r"|older|younger|little"
-    r"|big|mejor) )?[\w-]+)(?! (?:de|del)\b)(?!['’]s [a-z]+ (?:is|was|are))",
+    r"|big|mejor) )?[\w-]+\b)(?! (?:de|del)\b)(?!['’]s [a-z]+ (?:is|was|are))",
     _I,
 )
 _OWN = LazyPattern(

@@ -61,13 +61,14 @@ _VERB = (
     r"|no (?:quiero que )?(?:(?:lo|la|te|se|me) )*(?:recuerdes?|guardes?|sepas?|acuerdes?(?: de)?"
     r"|tengas?|menciones?|conserves?|retengas?|quedes? con|memorices?"
     r"|registres?|supieras?|recordaras?|guardaras?)(?: m[aá]s)?(?: de)?"
-    r"|deja de (?:recordar|guardar)"
+    r"|(?:que )?dej(?:a|e|es|ara|aras) de (?:recordar|guardar|saber|tener|acordarte de)"
+    r"|(?:un-?remember|forgett|delet|eras|remov|wip)ing"
     r"|(?:ya )?no (?:hace falta que|tienes que|necesitas) (?:recuerdes|recordar|guardar))"
 )
 """Verbs that ask to forget, whatever their object is."""
 _VERB_OF_MANY = (
     r"(?:lose|bin|trash|ditch|dump|discard|omit|nuke|bury|skip|undo"
-    r"|s[aá](?:c[aá]|que)(?:l[ao]s?)?|b[oó]t[aá](?:l[ao]s?)?|t[ií]r[aá](?:l[ao]s?)?|anula(?:l[ao]s?)?"
+    r"|s[aá](?:c[aá]|que)(?:l[ao]s?)?|b[oó]t[aá]r?(?:l[ao]s?)?|t[ií]r[aá]r?(?:l[ao]s?)?|anula(?:l[ao]s?)?"
     r"|limpia|ignor[ae]|deshazte de|mata)"
 )
 """Verbs that ask it only if their object is something that was said."""
@@ -76,6 +77,9 @@ _WHAT_WAS_SAID = (
     r"|thing"
     r"|stuff|fact|info\w*|story|business|note|memory|entry|record|message)s?\b"
     r"|(?:the|that|this) (?:[\w'’-]+ ){1,3}(?:bit|part|thing|stuff|story|business)\b"
+    r"|(?:the|my|our|el|la|mi|nuestr[oa]) (?:\w+ )?(?:numbers?|plates?|reg|phone|e-?mail|address"
+    r"|password|pin|code|matr[ií]cula|n[uú]mero|tel[eé]fono|correo|direcci[oó]n|contrase[ñn]a"
+    r"|c[oó]digo|clave)\b"
     r"|what(?:ever)? (?:i|you)\b|(?:i|you) (?:ever )?(?:said|told|mentioned)|about\b"
     r"|(?:lo|eso|esto) (?:de|que|del)\b|(?:la|el|los) (?:parte|cosa|dato|tema|asunto|historia"
     r"|mensaje|recuerdo)s? (?:de|que|sobre)\b)"
@@ -102,10 +106,14 @@ _REQUEST = LazyPattern(
     rf"|^{_LEADING}(?:{_VERB}|{_VERB_OF_MANY}) (?={_WHAT_WAS_SAID})(?P<rest2>.*)$",
     _I,
 )
+_POLITE = LazyPattern(
+    r"(?:can|could|would|will) you\b|puedes?\b|podr[ií]as?\b|te importar[ií]a\b", _I
+)
 _BEHIND = LazyPattern(
     r"^(?P<topic>(?:.*\b(?:(?:esto|eso|lo) (?:de|del|que)|what i|the (?:bit|part|thing|stuff)|that)"
-    r"\b|(?:mis?|el|la|los|las)\b)[^:]{3,80}?),? (?:b[oó]rra|elim[ií]na|qu[ií]ta|olv[ií]da"
-    r"|b[oó]rre|elim[ií]ne|qu[ií]te|olv[ií]de)(?:me|te|se)?l[aoe]s?\b.{0,15}$",
+    r"\b|(?:mis?|el|la|los|las)\b)[^:]{3,80}?),? "
+    r"(?:no (?:me )?l[ao]s? (?:guard|recuerd|sep|teng)[ae]s|(?:b[oó]rra|elim[ií]na|qu[ií]ta"
+    r"|olv[ií]da|b[oó]rre|elim[ií]ne|qu[ií]te|olv[ií]de)(?:me|te|se)?l[aoe]s?)\b.{0,15}$",
     _I,
 )
 """The verb behind what is meant: `eso que te dije de Ana bórralo ya`."""
@@ -196,7 +204,7 @@ _THAT = LazyPattern(r"^(?: *(?:that|que|about|the|lo de(?: que)?|de que)\b)+ *",
 _EVERYTHING = LazyPattern(r"(?:all|everything|anything|todo)\b", _I)
 _PARTS = LazyPattern(r"(?<=[.!?;])\s+|,\s+")
 _PRETEND = LazyPattern(
-    r"^(?:act|pretend|behave|haz|act[uú]a|finge)\b.{0,20}?\b(?:never|not|no|nunca"
+    r"^(?:let['’]?s )?(?:act|pretend|behave|haz|act[uú]a|finge)\b.{0,20}?\b(?:never|not|no|nunca"
     r"|[\w]+n['’]t)\b.{0,30}?"
     r"\b(?:told|said|mentioned|dicho|contado|mencionado|hablado)(?: (?:you|te))?(?: (?:anything"
     r"|nada))?"
@@ -231,7 +239,7 @@ class ForgetRequest:
 def read_forget_request(text: str) -> ForgetRequest | None:
     """The request that a message makes; None if it makes none, like `don't forget that …`."""
     text = plain_spanish(" ".join(text[:MAX_CHARS].split()).strip(" .!"))
-    if text.endswith("?") and not re.match(r"can|could|puedes", text, _I):
+    if text.endswith("?") and not _POLITE.match(text):
         return None
     if told := told_off_the_record(text):
         return ForgetRequest(topic=told, is_all=True, is_statement=True)

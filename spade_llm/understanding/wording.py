@@ -79,7 +79,9 @@ _SPANISH_PERFECT = LazyPattern(r"\b(?:he|has|ha|hemos|han) \w+(?:ado|ido|cho|sto
 SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he", "desayuno", "pago", "riego"}
 """Spanish words that are about the speaker."""
 _SPANISH_NOUN_BEFORE = LazyPattern(
-    r"\b(?:mi|mis|el|la|los|las|un|una|de|del|al|en|por|con|su|tu)\s+$", re.I
+    r"\b(?:mi|mis|el|la|los|las|un|una|de|del|al|en|por|con|su|tu|otr[oa]|este|ese|nuevo|buen|cada"
+    r"|ning[uú]n|primer|alg[uú]n)\s+$",
+    re.I,
 )
 _PRONOUN_BEFORE = LazyPattern(r"\b(?:la|los|las)\s+$", re.I)
 NEAR_CHARS = 8

@@ -571,6 +571,13 @@ def test_what_a_boss_has_is_not_the_speakers() -> None:
     assert answers_of(told, "how many brothers do I have?") == told[:1]
 
 
+def test_what_is_told_of_a_husband_is_not_told_of_his_wife() -> None:
+    told = ["My sister Pam is 41", "My sister Pam's husband Joe is 50"]
+
+    assert answers_of(told, "how old is Pam?") == told[:1]
+    assert answers_of(told, "how old is Pam's husband?") == told[1:]
+
+
 def test_a_question_for_a_day_is_not_answered_by_a_period() -> None:
     told = ["El examen teórico es el 4 de mayo", "El examen me cuesta 60 euros al mes"]
 
