@@ -403,7 +403,7 @@ _PHRASES = (
     (r"\bgot an? (?:[A-F][+-]?|first|distinction|merit|pass) in\b|\bhow did (?:i|he|she|we) (?:do|get on) in\b|\bsaqu[eé] (?:un|una)\b", "grade"),
     (r"\b(?:what|which) (?:class|year|form) (?:is|am|are)\b|\b(?:primero|segundo|tercero|cuarto|quinto|sexto) de (?:primaria|infantil|eso|secundaria|bach\w*)\b|\ben qu[eé] (?:curso|grado|clase|a[ñn]o) (?:est[aá]|va|de)|\btutor group\b|\b(?:first|second|third|fourth|final|last) year (?:at|of)\b|\b(?:what|which) year of\b|\b(?:primero|segundo|tercero|cuarto|quinto) de (?-i:[A-ZÁÉÍÓÚÑ])", "schoolyear school"),
     (r"\bpick(?:s|ing)? (?:the |our |my )?(?:kids|children|son|daughter|boys?|girls?) up\b|\bpick(?:s|ing)? up (?:the |our |my )?(?:kids|children|son|daughter)\b|\brecog\w+ a (?:los|las|mis?|l[ao]) (?:ni[ñn]|hij|cr[ií]|peque|nen)\w+", "school pickup finish"),
-    (r"\bparents['’]? evening\b|\bparent[- ]teacher\b|\b(?:reuni[oó]n|junta) (?:de padres|del (?:cole\w*|instituto|aula))\b", "schoolmeeting meeting school"),
+    (r"\bparents['’]? evening\b|\bparent[- ]teacher\b|\b(?:reuni[oó]n|junta) (?:de padres|con (?:los )?padres|del (?:cole\w*|instituto|aula))\b", "schoolmeeting meeting school"),
     (r"\b(?:mother|native) tongue\b|\b(?:first|native) language\b|\blengua (?:materna|nativa)\b|\bidioma (?:materno|nativo)\b", "nativelanguage"),
     (r"\bdriving (?:test|exam)s?\b|\bexamen (?:de conducir|de manejo|pr[aá]ctico|te[oó]rico)\b", "licence drivingtest exam"),
     (r"\bdriving (?:instructor|teacher|lessons?|school)\b|\bautoescuela\b|\b(?:clases|profe\w*|instructora?) de (?:conducir|manejo)\b|\b(?:teach\w*|learning|ense[ñn]\w+|aprend\w+) (?:me )?(?:to drive|a (?:conducir|manejar))\b", "drivinglessons"),
@@ -847,7 +847,8 @@ _IDIOM = re.compile(
     r"|put me on|(?:(?<=['’]s)|\b(?:is|was|are|were|be|been|came|come|comes|got|get|back"
     r"|go|goes|going|went|gone|stay\w*))(?: now| back| all)? home(?! of\b| address\b)"
     r"|look(?:s|ed)? after|se casan?|pa(?= (?:el|la|los|las|que|(?-i:[A-ZÁÉÍÓÚÑ])))"
-    r"|vacuum cleaners?|remote controls?|parents['’]? evening|(?:reuni[oó]n|junta) de padres"
+    r"|vacuum cleaners?|remote controls?|parents['’]? evening"
+    r"|(?:reuni[oó]n|junta) (?:de|con(?: los)?) padres"
     r"|(?:(?<=\bwork )|(?<=\bworking ))(?:from|at) home"
     r"|(?:(?<=\btrabajo )|(?<=\btrabajar ))(?:desde|en) casa|(?<=\bcalentador )de agua"
     r"|llevan? las cuentas|carnés?|(?-i:Correos)"

@@ -632,6 +632,14 @@ def test_other_facts_stay(new: str, old: str) -> None:
     assert not replaces(statement, old)
 
 
+def test_a_meeting_with_parents_is_the_parents_meeting() -> None:
+    (statement,) = read_message(
+        "al final la reunión de padres es el lunes 8 a las 18:30"
+    ).statements
+
+    assert replaces(statement, "El martes 9 tengo reunión con los padres de 3º A a las 17:00")
+
+
 def test_another_dentist_takes_the_place_of_the_former_one() -> None:
     (statement,) = read_message("I have a new dentist, Dr Ibarra").statements
 
