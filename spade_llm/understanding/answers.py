@@ -273,7 +273,7 @@ _ASKED_VERB = LazyPattern(
 )
 """The verb of a question about what the speaker does: `¿qué toco?`."""
 _IS_THE = LazyPattern(r"\b(?:es|is) (?:el|la|mi|the|my|an?|una?)\b", _I)
-"""Tells who somebody is."""
+"""A description of a person: `Ana is my boss`."""
 _FUTURE = LazyPattern(
     r"\b(?:plan\w*|want\w*|going to|would|hope|will|quiero|voy|planes|pienso|gustar[ií]a"
     r"|think\w*|next|moving|leaving|starting|mud(?:o|amos)|empiezo|empezamos)\b",
@@ -284,9 +284,7 @@ _ALL = LazyPattern(
     r"|pastillas|medicinas|clientes|allergies|hobbies|languages|children|kids|siblings"
     r"|plans|what (?:do|can['’]?t) i (?:like|hate|eat)|what (?:am|is|are) .* allergic"
     r"|a qu[eé] .* al[eé]rgic[oa]|qu[eé] (?:me gusta|odio)|todos|todas|qu[eé] d[ií]as|which days"
-    r"|(?:qu[eé]|cu[aá]les) (?:medicinas|medicamentos|pastillas|remedios)"
-    r"|(?:what|which) (?:medicines"
-    r"|medications?|pills|tablets)"
+    r"|(?:qu[eé]|cu[aá]les) (?:medicamentos|remedios)|(?:what|which) medications"
     r"|idiomas|mascotas|alergias|hijos|hermanos|planes|nombres)\b",
     _I,
 )
@@ -426,7 +424,7 @@ def find_answers(
         return list(islice(replaced, 1))
     if not scored:
         return _successor_of_former(asked, candidates, least)
-    ordered = _with_ends(question, asked, scored)
+    ordered = _with_end_first(question, asked, scored)
     best, _, first = ordered[0]
     if _ALL.search(question):
         return [one for points, _, one in ordered if points >= best - SMALL_PENALTY][:MAX_ANSWERS]
@@ -438,18 +436,6 @@ def _tasks(candidates: Sequence[Candidate]) -> list[Candidate]:
     """What the person still has to do."""
     found = [one for one in candidates if not one.is_closed and _TASK.match(one.text)]
     return found[-MAX_ABOUT:]
-
-
-def _with_ends(
-    question: str, asked: Question, scored: Sequence[tuple[float, int, Candidate]]
-) -> Sequence[tuple[float, int, Candidate]]:
-    """The answers in the order in which what ended counts."""
-    if _FOR_VALUE.search(question) and not asked.wants_before:
-        scored = [one for one in scored if not _is_followed(asked, one, scored)]
-    if _STILL.search(question):
-        # What was said last of the same thing tells whether it still holds.
-        scored = _latest_first(asked, scored)
-    return scored if _FOR_VALUE.search(question) else _with_end_first(asked, scored)
 
 
 def _successor_of_former(
@@ -613,10 +599,12 @@ def _is_followed(
 
 
 def _with_end_first(
-    asked: Question, scored: Sequence[tuple[float, int, Candidate]]
+    question: str, asked: Question, scored: Sequence[tuple[float, int, Candidate]]
 ) -> list[tuple[float, int, Candidate]]:
-    """The answers to a question whether something is so; an event that ended it (`we split up`)
+    """The answers; to a question whether something is so, an event that ended it (`we split up`)
     before what was told of it earlier."""
+    if _FOR_VALUE.search(question):
+        return list(scored)
     over = [one for one in scored if ends(one[2].text, asked.concepts) and one[1] > scored[0][1]]
     return [*over[:1], *scored] if over and not over[0][2].is_closed else list(scored)
 

@@ -310,7 +310,6 @@ def resolve_correction(
         return None
     every = [*remembered, *known]
     is_change = clause.is_change or says_change(text)
-    others = [one for one in every if concepts_of(one) != concepts_of(before)]
     near = _near(text, before, every, known, is_change=is_change)
     if found := restated(text, every, near, is_change=is_change):
         return found
@@ -327,7 +326,7 @@ def resolve_correction(
             part, near_part, about(said, part, known), is_change=is_change
         ):
             return found
-    if before and (found := _named_before(before, text, others)):
+    if before and (found := _named_before(before, text, _apart_from(before, every))):
         return found
     known = known if clause.is_change else near
     return _short_correction(clause, known) if known else None
@@ -340,12 +339,19 @@ def _near(
     if _OWN_AGE_REACHED.match(text) and (ages := [one for one in every if _OWN_AGE.match(one)]):
         return ages
     near = about(before, text, known) if before else known
-    others = [one for one in every if concepts_of(one) != concepts_of(before)]
-    if not before or not is_change or set(near) & set(others):
+    if not before or not is_change:
+        return near
+    others = _apart_from(before, every)
+    if set(near) & set(others):
         return near
     # "The clinic rang, they've put me back to Friday": told in another conversation.
     named = concepts_of(before) - general()
     return [one for one in about(before, text, others) if named & features(one).concepts]
+
+
+def _apart_from(before: str, every: Sequence[str]) -> list[str]:
+    """The earlier statements without the one that the clause before repeats."""
+    return [one for one in every if concepts_of(one) != concepts_of(before)]
 
 
 def _is_of_being_before(said: str, earlier: str) -> bool:

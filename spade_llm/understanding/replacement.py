@@ -149,7 +149,7 @@ _AT_WORK = LazyPattern(
 )
 """`My work phone`: it says nothing about the private one."""
 _LASTING = frozenset({"appointment", "medicine"})
-"""Concepts of what goes on although somebody is well again."""
+"""Concepts of what goes on after a recovery."""
 _OF_SUBJECT = frozenset({
     "partner", "girlfriend", "boyfriend", "wife", "husband", "work", "study", "pregnant", "due",
     "hospital", "illness", "injury", "pain", "symptom", "medicine", "separation",
@@ -349,7 +349,7 @@ def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
     if names_other_medicine(event, old):
         return False
     if other.concepts & _LASTING and ends(event, frozenset({"hospital"})):
-        # Whoever is home again may still have to see the clinic, and take tablets.
+        # Appointments and tablets go on after a stay in hospital.
         return False
     # "Mum came home" ends nothing of her work at the hospital.
     is_of_job = bool(other.concepts & _JOB) and not ends(event, _JOB)
@@ -364,7 +364,7 @@ def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
 
 def names_other_medicine(new: str, old: str) -> bool:
     """Check whether a text names a medicine that an older statement about another one does not:
-    somebody who stops or changes one still takes the others."""
+    when one is stopped or changed, the others are still taken."""
     named = _medicines(new)
     return bool(named) and not named & value_key(old)
 
@@ -407,8 +407,8 @@ _OF = LazyPattern(r" (?:de|del|of) ")
 
 
 def _has_departed(new: str, old: str) -> bool:
-    """Check whether a person has left of whom an older statement tells what they do for the
-    speaker: `my cleaner Ivy charges £12`, `Ivy retired`."""
+    """Check whether a person has left whose service to the speaker an older statement tells: `my
+    cleaner Ivy charges £12`, `Ivy retired`."""
     found = _DEPARTED.match(new)
     subject = leading_noun(old)
     if not found or not subject or subject.is_named or found["name"] not in subject.text:
@@ -418,7 +418,7 @@ def _has_departed(new: str, old: str) -> bool:
 
 
 def _has_successor(new: str, old: str) -> bool:
-    """Check whether somebody else does now what a person does of whom an older statement tells: `we
+    """Check whether another person has taken over the service that an older statement tells: `we
     found another cleaner, Ivy was too dear`."""
     found, subject = _ANOTHER.search(new), leading_noun(old)
     if not found or not subject or not old.lower().startswith(("my ", "our ")):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
@@ -80,10 +80,8 @@ class Comparison:
     """Result of a comparison before a turn; nothing has changed yet."""
 
     subject: str
-    closings: Mapping[str, datetime]
-    """Ids of memories that no longer hold, and since when."""
     closed: tuple[MemoryEntry, ...] = ()
-    """Those memories, as they will be then."""
+    """Memories that no longer hold, with the time since when (`invalid_at`)."""
     told: tuple[MemoryDraft, ...] = ()
     """Facts that the messages state, and that are not known yet."""
     compared: tuple[SaidMessage, ...] = ()
@@ -141,7 +139,6 @@ class FactRevision:
                 compared.append(waiting.popleft())
         return Comparison(
             subject=subject,
-            closings={id: one.invalid_at for id, one in closed.items() if one.invalid_at},
             closed=tuple(closed.values()),
             told=tuple(told),
             compared=tuple(compared),
@@ -152,8 +149,8 @@ class FactRevision:
         """End the validity of what was found, as of the time at which the messages were said;
         returns the ids. If memory does not answer in time, the messages are compared again."""
         waiting = found.waiting
-        if found.closings:
-            changes = [MemoryChange(id=id, invalid_at=at) for id, at in found.closings.items()]
+        if found.closed:
+            changes = [MemoryChange(id=one.id, invalid_at=one.invalid_at) for one in found.closed]
             try:
                 async with asyncio.timeout(self._deadline_s):
                     await self._memory.update_many(changes, on_error=OnError.CONTINUE)
@@ -165,7 +162,7 @@ class FactRevision:
         known = [one for one in self._waiting.pop(found.subject, ()) if one not in found.compared]
         if left := [*dict.fromkeys([*known, *waiting])]:
             self._waiting[found.subject] = deque(left, maxlen=MAX_PENDING)
-        return frozenset(found.closings)
+        return frozenset(one.id for one in found.closed)
 
     async def keep(self, found: Comparison, *, stored: Sequence[str] = ()) -> None:
         """Store what the messages state. `stored`: what the model has stored in this turn, of which
