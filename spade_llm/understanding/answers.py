@@ -202,10 +202,6 @@ _GIVEN_UP = LazyPattern(
     _I,
 )
 """The question is for what does not hold any more: `which subject did I drop?`"""
-_STILL = LazyPattern(
-    r"\b(?:still|any ?more|no longer|yet|todav[ií]a|a[uú]n|sig[ou]e?s?|seguimos|siguen|ya no)\b", _I
-)
-"""The question is whether something that held holds now."""
 _NO_LONGER = LazyPattern(r"\b(?:ya no|no longer|any ?more)\b", _I)
 _ALIVE = LazyPattern(r"\b(?:sig[ou]e?n?|est[aá]n?) viv[oa]s?\b", _I)
 """`Vivo` means `alive` here, not `I live`."""
@@ -424,12 +420,18 @@ def find_answers(
         return list(islice(replaced, 1))
     if not scored:
         return _successor_of_former(asked, candidates, least)
+    scored = [one for one in scored if not _is_followed(asked, one, scored)] or scored
     ordered = _with_end_first(question, asked, scored)
     best, _, first = ordered[0]
     if _ALL.search(question):
         return [one for points, _, one in ordered if points >= best - SMALL_PENALTY][:MAX_ANSWERS]
-    follower = None if asked.wants_before else _follower(asked, first, candidates)
-    return [follower, replace(first, is_earlier=True)] if follower else [first]
+    if not asked.wants_before and (follower := _follower(asked, first, candidates)):
+        return [follower, replace(first, is_earlier=True)]
+    if _PAST_QUESTION.search(question):
+        # "What was my dog called?" may ask for the former or for the present one.
+        former = (one for _, _, one in ordered if one.is_closed)
+        return [*(one for one in former if _holding(one, candidates) == first), first][-2:]
+    return [first]
 
 
 def _tasks(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -508,8 +510,8 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
         return False
     if is_changed(new.text) and (found or _exchanges_name(one, other, old)):
         # "Ann has moved" does not tell when her birthday is.
-        dated = {ValueType.DAY, ValueType.TIME} & dict(one.values).keys()
-        return ValueType.DAY not in asked.expected or bool(dated)
+        is_dated = one.values_of(ValueType.DAY) or _values(one, ValueType.TIME)
+        return ValueType.DAY not in asked.expected or bool(is_dated)
     is_about_it = 2 * len(found) >= len(wanted) > 0 or (not wanted and bool(asked.names & words))
     if not is_about_it:
         return False
@@ -542,8 +544,10 @@ def _tells_of_another(asked: Question, new: str, old: str) -> bool:
     said of a husband follows nothing that was said of the speaker."""
     one, other = features(new), features(old)
     is_of_named = _is_about_another(new, asked.text) or bool(one.subject - other.beings)
+    # "Ann moved to be nearer her mum" is about Ann.
+    beings = one.subject & other.beings or one.beings
     return (
-        bool(one.beings - other.beings - COUPLE)
+        bool(beings - other.beings - COUPLE)
         or _is_of_owned(new, asked)
         or (is_of_named and is_about_speaker(asked.text))
         or (bool(role_in_state(new)) and not role_in_state(old))
@@ -552,8 +556,14 @@ def _tells_of_another(asked: Question, new: str, old: str) -> bool:
 
 def _has_other(one: Features, other: Features, kind: ValueType) -> bool:
     """Check whether both statements have values of a type, each one that the other has not."""
-    new, old = one.values_of(kind), other.values_of(kind)
+    new, old = _values(one, kind), _values(other, kind)
     return bool(new and old and new - old and old - new)
+
+
+def _values(said: Features, kind: ValueType) -> frozenset[str] | None:
+    """The values of a type; a number may be a time: `open till 6`."""
+    values = said.values_of(kind)
+    return said.values_of(ValueType.NUMBER) if not values and kind is ValueType.TIME else values
 
 
 def find_about(topic: str, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -588,6 +598,8 @@ def _is_followed(
     over = features(ended[2].text)
     topic = asked.concepts & over.concepts - general()
     is_over = over.is_ended or bool(_NO_LONGER.search(ended[2].text))
+    if asked.wants_before or _may_be_closed(asked.text):
+        return False
     return is_over and any(
         (number > ended[1] or is_changed(one.text))
         and not one.is_closed
@@ -607,16 +619,6 @@ def _with_end_first(
         return list(scored)
     over = [one for one in scored if ends(one[2].text, asked.concepts) and one[1] > scored[0][1]]
     return [*over[:1], *scored] if over and not over[0][2].is_closed else list(scored)
-
-
-def _latest_first(
-    asked: Question, scored: Sequence[tuple[float, int, Candidate]]
-) -> list[tuple[float, int, Candidate]]:
-    """The answers with a specific word of the question, the latest first; then the others."""
-    specific = asked.concepts - general()
-    named = [one for one in scored if specific & features(one[2].text).concepts]
-    rest = [one for one in scored if one not in named]
-    return [*sorted(named, key=lambda one: -one[1]), *rest]
 
 
 def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | None:

@@ -691,9 +691,12 @@ def restated(
     """
     text = REASON.sub("", text)
     bare = CHANGE_WORDS.sub(" ", _BEHIND_VALUE.sub("", text))
-    types = values_of_part(bare)
+    types = dict(values_of_part(bare))
     if not types or is_denial(text):
         return None
+    if ValueType.TIME not in types and ValueType.TIME in values_of_part(text):
+        # "11" is an hour only behind "moved to".
+        types[ValueType.TIME] = types.pop(ValueType.NUMBER, ())
     said = concepts_of(outside(bare, types))
     verbs = concepts_of(" ".join(one[0] for one in _VERB.finditer(bare)))
     if said - general() - verbs:

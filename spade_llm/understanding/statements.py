@@ -90,6 +90,8 @@ _CONTINUED = LazyPattern(
     _I,
 )
 """What says more of the statement before it: `we have a budgie. Answers to Captain`."""
+_HAD_BIRTHDAY = LazyPattern(r"^(?:[\w-]+ )?l[oa]s (?:cumpl|hizo|hicieron)\w*(?: (?:ayer|hoy|el .+))?$", _I)
+"""The day on which somebody reached the age that was just told: `ya tiene 5, los cumplió ayer`."""
 _NO_LONGER_BUT_NOW = LazyPattern(
     r"^(?P<ended>(?:i (?:no longer|don['’]?t) (?P<en>\w+)|(?:yo )?ya no (?P<es>\w+)) .+?)"
     r"(?: any ?more)?[,;]? (?:(?:and|but|y|sino|pero) )?(?:now|ahora),? (?:(?:it['’]?s|i"
@@ -134,6 +136,10 @@ _GONE = LazyPattern(
 )
 _SHE_OR_HE = LazyPattern(r"^(?:s?he|ella|[eé]l)\b", _I)
 _THEY = LazyPattern(r"^(?:they|ell[ao]s)\b", _I)
+_NEWBORN = LazyPattern(
+    r"^(?:(?:it['’]s|es|ha sido) )?(?:an?|una?) (?:(?:little|baby|beautiful) )*(?:girl|boy|niñ[oa]|nen[ea])\b", _I
+)
+"""What a baby is, behind the message that it has come."""
 _SOMEONE = LazyPattern(r"\b(?:some(?:one|body) new|alguien)\b", _I)
 _COMPLEMENT = LazyPattern(
     r"^(?:\d+|for|with|in|at|on|to|from|of|because|since|para|con|en|del?|por"
@@ -213,6 +219,7 @@ def _read_clauses(
         if clause.kind not in (ClauseKind.STATEMENT, ClauseKind.OTHER):
             continue
         is_bare = clause.kind is ClauseKind.OTHER and _CONTINUED.match(clause.text)
+        is_bare = is_bare or _HAD_BIRTHDAY.match(clause.text)
         is_of_same = names_introduced(clause.text, before) or _is_of_new(clause.text, before)
         if statements and (is_bare or is_of_same):
             known = _continue_last(statements, known, clause.text)
@@ -254,6 +261,7 @@ def _is_of_new(text: str, before: str) -> bool:
     return bool(
         (_SHE_OR_HE.match(text) and _SOMEONE.search(before))
         or (_THEY.match(text) and INTRODUCES.search(before))
+        or (_NEWBORN.match(text) and "baby" in features(before).concepts)
     )
 
 
@@ -319,10 +327,18 @@ def read_history(messages: Sequence[str]) -> StatementHistory:
         for statement in reading.statements:
             ended = [one for one in current if replaces(statement, one)]
             successor = choose_successor([one.text for one in reading.statements])
-            former |= dict.fromkeys(ended, successor)
+            former |= {
+                one: statement.text if _takes_place_of(statement, one) else successor
+                for one in ended
+            }
             current = [one for one in current if one not in ended]
             current.append(statement.text)
     return StatementHistory(current=current, former=former, asked=asked)
+
+
+def _takes_place_of(new: Statement, old: str) -> bool:
+    """Check whether a statement is an older one with a new value, not only its end."""
+    return new.replaced == old and not (features(new.text).is_ended or is_denial(new.text))
 
 
 def choose_successor(statements: Sequence[str]) -> str:

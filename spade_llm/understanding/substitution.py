@@ -50,8 +50,8 @@ _WITH_PLACE = frozenset({"home", "origin", "work", "study", "trip", "visit", "ho
 DATED = frozenset({ValueType.DAY, ValueType.TIME})
 LABELLED = LazyPattern(
     r"\b(?!at\b|on\b|in\b|to\b|by\b|for\b|is\b|are\b|am\b|a\b|las?\b|el\b|los\b|en\b|de\b"
-    rf"|es\b|son\b|now\b|(?:{MONTHS})\b)(?P<noun>[^\W\d_]{{3,}})"
-    r" (?P<number>#?[A-Z]?\d+[A-Z]?)\b(?!:)",
+    rf"|es\b|son\b|now\b|the\b|(?:{MONTHS})\b)(?P<noun>[^\W\d_]{{3,}})"
+    r" (?P<number>#?[A-Z]?\d+[A-Z]?)\b(?!:| (?:to|till|until|a|hasta) \d)",
     _I,
 )
 """A number with the noun that says what it numbers."""

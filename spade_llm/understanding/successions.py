@@ -351,7 +351,7 @@ def ending(text: str, earlier: str) -> list[Statement]:
                 Statement(text=told if item in names else text, is_change=True),
                 Statement(text=rest, is_change=True, replaced=earlier),
             ]
-    return [Statement(text=told, is_change=True, replaced=earlier)]
+    return [Statement(text=told[:1].upper() + told[1:], is_change=True, replaced=earlier)]
 
 
 def _without_item(text: str, item: str, others: Sequence[str]) -> str:
@@ -445,13 +445,21 @@ def named_before(text: str, before: str, every: Sequence[str]) -> Statement | No
         if not (is_instead or _SUCCEEDS.search(rest) or _IT_IS_ONLY.match(rest)):
             continue
         for one in reversed(others):
-            if is_of_another(rest, one):
+            if is_of_another(rest, one) or _tells_of_other_topic(rest, one):
                 continue
             # A sister has no successor.
             is_other = is_instead and (is_now or not features(one).beings & relatives())
             if found := _of_two_parts(ASIDE_PLACE.sub(" ", first), rest, one, is_other):
                 return found
     return None
+
+
+def _tells_of_other_topic(text: str, earlier: str) -> bool:
+    """Check whether a clause and an earlier statement are about different relations of the speaker:
+    `I work for the NHS now` says nothing of where somebody lives."""
+    text = _SUCCEEDS.sub(" ", text)
+    one, other = (features(said).topic - general() - light() for said in (text, earlier))
+    return bool(one and other) and not one & other
 
 
 def _of_two_parts(first: str, rest: str, earlier: str, is_instead: bool) -> Statement | None:
@@ -655,6 +663,10 @@ def successor(text: str, earlier: str, announcement: str = "") -> Statement:
     """
     if found := with_measured(earlier, announcement, text):
         return found
+    # "Ya no tomo mate, me cae mal, ahora tomo café": the reason before it tells nothing new.
+    parts = (text[one.end() :] for one in _BORDER.finditer(text))
+    whole = text
+    text = next((one for one in parts if _NOW.match(one)), text)
     if found := with_typed_value(earlier, announcement, _SUCCEEDS.sub(" ", text)):
         # "We sold the Golf and bought a black Kia": nothing else of the Golf holds of the Kia.
         found = None if has_details(found) else whole_phrase(text, found)
@@ -666,8 +678,7 @@ def successor(text: str, earlier: str, announcement: str = "") -> Statement:
         )
     if found:
         return found
-    text = elliptic(text[:1].upper() + text[1:])
-    told = with_topic(text, earlier, announcement)
+    told = with_topic(elliptic(whole[:1].upper() + whole[1:]), earlier, announcement)
     return Statement(text=told, is_change=True, replaced=earlier)
 
 
@@ -693,7 +704,11 @@ def _with_object(text: str, earlier: str, announcement: str) -> Statement | None
     thing = ended_thing(ended_part(announcement))
     over, named = concepts_of(thing) - general(), value_key(thing)
     verb = 1 if before[0].lower() in _SUBJECTS else 0
-    place = [n for n, word in enumerate(before) if n > verb and concepts_of(word) & over]
+    place = [
+        n
+        for n, word in enumerate(before)
+        if n > verb and concepts_of(word) & over and word.lower() not in SPANISH_FIRST_PERSON
+    ]
     # Of two medicines, the one that is named.
     place = [n for n in place if value_key(before[n]) & named] or place
     if not place or place != list(range(place[0], place[-1] + 1)):

@@ -465,6 +465,8 @@ _PHRASES = (
     (r"\b(?:me|nos) (?:sientan?|hacen?|caen?) (?:mal|fatal|da[ñn]o)\b|\b(?:disagrees?|doesn['’]?t agree) with me\b|\bmakes? me (?:ill|sick)\b", "allergy"),
     (r"\bde baja\b|\bsick leave\b|\bsigned off\b|\boff sick\b|\bback (?:at|to) work\b|\bvuelv\w+ al? (?:trabajo|trabajar|curro|oficina)\b|\blicencia m[eé]dica\b", "sickleave"),
     (r"\b(?:my|our) (?:shop|studio|salon|workshop|bakery|caf[eé]|pub|stall|restaurant)\b|\bmi (?:taller|bar|tienda|restaurante|panader\w+|peluquer\w+|negocio)\b|\b(?:el|la) (?:taller|bar|tienda|consulta|despacho) l[oa] ten(?:go|emos)\b", "business"),
+    (r"\b(?:been|got|get|getting|was) transferred to (?-i:[A-ZÁÉÍÓÚÑ])|\b(?:me|nos|l[oae]s?) (?:han? )?(?:trasladad[oa]s?|trasladaron|trasladan|destinad[oa]s?|destinaron) a\b", "work"),
+    (r"\bya (?:tiene|tengo) (?:1?\d)?\d(?=$|[,;.!])", "age"),
     (r"\bmartial arts?\b|\bartes marciales\b", "martialart"),
     (r"\bwhat do (?:i|we) (?:press|type|dial|key in|punch in|enter)\b|\bqu[eé] (?:pulso|marco|tecleo|pulsamos)\b", "code pin"),
     (r"\b(?:el|la) (?:repartidora?|mensajer[oa])\b|\bdelivery (?:man|driver|guy|woman)\b", "package"),
@@ -653,7 +655,6 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"|(?:\d{{1,2}}|{_NUMBER_WORDS}) o['’]clock"
         rf"|(?<!from )(?:(?:five|ten|twenty|twenty-five|a quarter|quarter|half|\d{{1,2}}) (?:past|to)|half) (?:\d{{1,2}}|{_NUMBER_WORDS})\b"
         rf"|at \d{{1,2}} ?[ap]\.?m\b\.?|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d| (?-i:[A-ZÁÉÍÓÚÑ][a-z]))|noon|midnight"
-        r"|(?:(?<=moved to )|(?<=back to )|(?<=forward to )|(?<=put it to ))\d{1,2}(?=$|[,;.]| (?:in|on)\b)"
         rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}(?![\d:.]*\d)|{_NUMBER_WORDS})(?: y media| (?:y|menos) (?:cuarto|cinco|diez|veinte|veinticinco))?)",
         re.IGNORECASE,
     ),
@@ -707,10 +708,19 @@ def typed_values(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
         ]
         if kind in (ValueType.TIME, ValueType.NUMBER):
             spans = _with_ranges(text, spans)
+        if kind is ValueType.NUMBER and (hours := [one for one in spans if _is_hour(text, *one)]):
+            found[ValueType.TIME] = (*found.get(ValueType.TIME, ()), *hours)
+            spans = [one for one in spans if one not in hours]
         if spans:
             taken += spans
             found[kind] = tuple(spans)
     return found
+
+
+def _is_hour(text: str, start: int, end: int) -> bool:
+    """Check whether a number is the hour to which something was moved."""
+    is_last = not text[end:] or text[end] in ",;." or text.startswith((" in ", " on "), end)
+    return is_last and bool(_BARE_HOUR.fullmatch(text, start, end) and _MOVED_TO.search(text, 0, start))
 
 
 _RANGE = re.compile(r"(?: ?[-–] ?| (?:to|till|until|a|hasta) )(?:las? )?", re.IGNORECASE)
@@ -721,6 +731,15 @@ _BEFORE_CHANGE = re.compile(
 )
 """Words before a change from one value to another: `they moved it from 3 to 5`."""
 _HOUR = re.compile(r"(?:at |a las? )?(?:[01]?\d|2[0-4])(?:[:.]\d\d)?(?: ?[ap]\.?m\.?| ?h)?$", re.I)
+
+
+_BARE_HOUR = re.compile(r"1?\d|2[0-4]")
+_MOVED_TO = re.compile(
+    r"\b(?:mov(?:ed|ing)|brought|pushed|shifted|put|rescheduled|it['’]?s)\b"
+    r"(?: (?!up\b|prices?\b|rents?\b|fees?\b|limit\b)[\w'’-]+){0,5} (?:back |forward )?to $",
+    re.IGNORECASE,
+)
+"""Words before the hour to which something was moved: `they've moved the meeting to 11`."""
 
 
 def _with_ranges(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
