@@ -116,6 +116,11 @@ _HOW_TO = LazyPattern(
 _HOW = LazyPattern(r"^[¿\s]*(?:y )?c[oó]mo (?=(?:soy|eres|es|son|est\w+|me|se|te|le|va)\b)", _I)
 """`¿Cómo soy?` asks for nothing to eat."""
 _WH = LazyPattern(r"^¿?(?:where|when|who|d[oó]nde|cu[aá]ndo|qui[eé]n)\b", _I)
+_WH_FIRST = LazyPattern(
+    r"^[¿\s]*(?:(?:and|y|so) )?(?:wh(?:at|ich|o|ose|en|ere)|how|qu[eé]|cu[aá]l(?:es)?|qui[eé]n(?:es)?"
+    r"|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt[oa]s?)\b",
+    _I,
+)
 _WHEN = LazyPattern(
     r"\b(?:when(?:['’]?s)?|(?:what|which) (?:day|date|time|year|month)(?:['’]?s)?|cu[aá]ndo"
     r"|qu[eé] (?:d[ií]as?|fecha|horas?|a[ñn]o|mes))\b",
@@ -193,7 +198,8 @@ _BEFORE = LazyPattern(
     r"|size)"
     r"|(?:was|were) (?:the|my|our) (?:old|former|first)|original(?:ly|mente)?|initial(?:ly)?"
     r"|inicial(?:mente)?|at first|al principio"
-    r"|antes|anterior(?:mente)?|sol[ií]a)\b",
+    r"|antes|anterior(?:mente)?|sol[ií]a|use to|primero(?! de)|hab[ií]a(?:mos)? \w+[dt]o"
+    r"|first (?=choose|pick|say|plan|tell|want))\b",
     _I,
 )
 _GIVEN_UP = LazyPattern(
@@ -340,7 +346,7 @@ class Question:
             concepts=_asked_concepts(_BEFORE.sub(" ", text)),
             names=_names(text),
             expected=frozenset(expected),
-            wants_before=asks_about_past(text),
+            wants_before=bool(_BEFORE.search(text) or _GIVEN_UP.search(text)),
             implied=concepts_of(found[0]) if (found := _IS_NAMED.search(text)) else frozenset(),
             replaced_by=frozenset(split_words(later["name"])) if later else frozenset(),
         )
@@ -489,7 +495,10 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     """Check whether a later statement may tell what holds instead of an older one: it names half of
     what that has of the question, and another value, or tells a change of it."""
     one, other = features(new.text), features(old)
-    if new.is_closed or one.is_reported or one.is_plan or is_beside(new.text, old):
+    is_told = one.is_reported and not _SAID_OF_SPEAKER.search(new.text)
+    # "We got another cat, that makes four" tells how many there are.
+    is_counted = ValueType.NUMBER in asked.expected and _has_other(one, other, ValueType.NUMBER)
+    if new.is_closed or is_told or one.is_plan or (is_beside(new.text, old) and not is_counted):
         return False
     # "I can't have aspirin" holds whatever else is prescribed.
     is_of_denial = stems_of(asked.text) & stems_of(old) <= stems_of(new.text)
@@ -513,8 +522,13 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
         is_dated = one.values_of(ValueType.DAY) or _values(one, ValueType.TIME)
         return ValueType.DAY not in asked.expected or bool(is_dated)
     is_about_it = 2 * len(found) >= len(wanted) > 0 or (not wanted and bool(asked.names & words))
-    if not is_about_it:
-        return False
+    # "I passed my test" tells whether I have passed my driving test.
+    of_question = stems_of(asked.text)
+    shared = of_question & stems_of(old)
+    is_told_if = not _FOR_VALUE.search(asked.text) and bool(of_question & stems_of(new.text) - shared)
+    is_about_it = is_about_it or (is_told_if and 2 * len(shared & stems_of(new.text)) >= len(shared))
+    if not is_about_it or is_told_if:
+        return is_about_it
     kinds = asked.expected or {ValueType.DAY, ValueType.TIME, ValueType.NUMBER, ValueType.COLOUR}
     return any(_has_other(one, other, kind) for kind in kinds) or (
         bool(_WHERE.search(asked.text) and _PLACE.search(new.text) and _PLACE.search(old))
@@ -711,7 +725,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     is_ended = is_same_being and ends(candidate.text, asked.concepts)
     if not shared and not is_ended and not named:
         return 0.0
-    points = sum(map(_weight, shared)) + COVERED_SCORE * len(shared) / max(1, len(asked.concepts))
+    points = _shared_points(asked, shared) + COVERED_SCORE * len(shared) / max(1, len(asked.concepts))
     points += _name_points(asked, candidate, said, shared)
     points += WHOLE_SCORE if shared == asked.concepts else 0.0
     points += _word_points(asked, candidate)
@@ -741,6 +755,16 @@ def score(asked: Question, candidate: Candidate) -> float:
         # It answers `do I like …?`, but not `what do I like?`.
         points -= SMALL_PENALTY
     return points
+
+
+def _shared_points(asked: Question, shared: frozenset[str]) -> float:
+    """Points for shared concepts: of each word of a question those of its best one."""
+    points, rest = 0.0, shared
+    for word in split_words(asked.text):
+        if found := rest & concepts_of(word):
+            points += max(map(_weight, found))
+            rest -= found
+    return points + max(map(_weight, rest), default=0.0)
 
 
 def _word_points(asked: Question, candidate: Candidate) -> float:
@@ -1145,8 +1169,12 @@ def _weight(concept: str) -> float:
 
 
 def asks_about_past(question: str) -> bool:
-    """Check whether a question is about what was before: `where did I live before?`."""
-    return bool(_BEFORE.search(question) or _GIVEN_UP.search(question))
+    """Check whether a question is, or may be, about what does not hold any more: `where did I live
+    before?`, `what was my dog called?`."""
+    if _BEFORE.search(question) or _GIVEN_UP.search(question):
+        return True
+    is_asked = question.rstrip().endswith("?") or bool(_WH_FIRST.match(question))
+    return is_asked and bool(_PAST_QUESTION.search(question))
 
 
 def is_about_speaker(question: str) -> bool:

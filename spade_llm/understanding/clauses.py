@@ -85,6 +85,10 @@ _LEAD_IN = LazyPattern(
     r"(?:\s*[,.!:;–—-]+\s*|\s+|$))+",
     _I,
 )
+_FEELING = (
+    r"(?:gutted|devastated|heartbroken|nervous|excited|happy|sad|upset|thrilled|delighted|chuffed"
+    r"|relieved|proud|over the moon)"
+)
 _LEAD_OUT = LazyPattern(
     r",? (?:(?:gracias|demos gracias) a dios|a dios gracias|thank (?:god|goodness|heavens)"
     r"|touch wood|toco madera|(?:para )?que lo sepas|just so you know(?: (?:if|when) .{1,40})?|fyi"
@@ -93,10 +97,15 @@ _LEAD_OUT = LazyPattern(
     rf"|{_LAUGH}|xd"
     r"|por cierto|(?:please )?don['’]t laugh|no te r[ií]as|imagine that|can you believe (?:it|that)"
     r"|imag[ií]nate|f[ií]jate|qu[eé] (?:palo|rollo|pena|l[aá]stima|bien|guay|fuerte)"
+    rf"|(?<=, )(?:so |very |i['’]?m |we['’]?re |(?:the|my|our) \w+ (?:is|are|was|were) )+{_FEELING}"
     r"|menud[oa] [^\W\d_]+|[:;]-?[)(DP]|[\U0001F300-\U0001FAFF\u2764\uFE0F]+)[\s.!]*$",
     _I,
 )
 """Words that close a sentence and say nothing."""
+_CHANGE_LEAD_OUT = LazyPattern(
+    r"(?<=\w)[\s,]+(?:i mean(?:t)?|quise decir|quer[ií]a decir)[\s.!]*$", _I
+)
+"""Words behind a correction: `sorry, Tuesday I mean`."""
 _CHANGE_LEAD_IN = LazyPattern(
     r"^(?:(?:it turns out(?: that)?|turns out(?: that)?|resulta que|no(?=[^\w\s])|no(?= (?:wait"
     r"|hang on|hold on|sorry|espera|perd[oó]n)\b)|nope|nah|actually|sorry|wait|oops"
@@ -534,7 +543,8 @@ _ELLIPTIC = (
     ),
     (
         LazyPattern(
-            r"^(?!\w+ (?:is|are|was|were|has)\b|[^,.:]{,30}: )"
+            r"^(?!\w+ (?:is|are|was|were|has)\b|[^,.:]{,30}: |(?:on|from) [^,.]{,30}? (?:i|we|s?he|they)\b"
+            r"|on (?:week(?:day|end)s|\w+days)\b)"
             r"(?:just |recently |also |still |not |now |currently |originally "
             r"|happily )*(?:an? (?:\w+ )?(?:fan|member|regular|believer)"
             r"|(?:(?:big|huge|lifelong) )?fan(?= of)|\d\d(?=, (?:married|single|divorced|from))"
@@ -1153,7 +1163,8 @@ def is_off_the_record(text: str) -> bool:
 
 def _without_lead_in(text: str) -> tuple[str, bool]:
     """The text without lead-ins, and whether one of them announces a change."""
-    is_change = False
+    bare = _CHANGE_LEAD_OUT.sub("", text)
+    text, is_change = bare or text, bool(bare) and bare != text
     while True:
         shorter = _LEAD_IN.sub("", text)
         found = _CHANGE_LEAD_IN.match(shorter)

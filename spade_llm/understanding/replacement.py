@@ -33,6 +33,7 @@ NEGATION_SHARE = 0.6
 STEM_CHARS = 5
 """Characters by which two words of a class are told apart."""
 REASON = LazyPattern(r",? (?:because|porque|ya que|puesto que) .*$", re.IGNORECASE)
+"""Why something is so: no part of what changed."""
 VERB_CHARS = 3
 """Letters by which forms of a verb are recognized: `pagar`, `pagué`."""
 _TASK = LazyPattern(
@@ -282,7 +283,6 @@ def replaces(new: Statement, old: str) -> bool:
     """
     if new.replaced:
         return old == new.replaced or _has_departed(new.text, old)
-    # Why something changed is no part of what changed.
     new = replace(new, text=REASON.sub("", new.text))
     old_in_first_person = _SELF.sub("I", old)
     if _has_successor(new.text, old) or _is_back(new.text, old) or _is_done(new.text, old):

@@ -437,8 +437,22 @@ def _whole(text: str, corrected: Statement) -> Statement:
         corrected = with_other_parts(corrected, text)
     whole = whole_phrase(text, corrected)
     if whole and not _leaves_value(text, whole):
-        return with_title(text, whole)
+        return _with_gender(text, with_title(text, whole))
     return in_own_words(text, corrected)
+
+
+def _with_gender(text: str, found: Statement) -> Statement:
+    """The corrected statement with the subject of the clause if only its gender differs: `mi jefe
+    es Nacho` in the place of `mi jefa es Amparo`."""
+    new, old = leading_noun(text), leading_noun(found.text)
+    if not new or not old:
+        return found
+    # "Mi jefe ahora": the noun alone.
+    noun = " ".join(new.text.split()[: len(old.text.split())])
+    one, other = noun.lower(), old.text.lower()
+    if one == other or one.rstrip("aeo") != other.rstrip("aeo"):
+        return found
+    return replace(found, text=f"{noun[:1].upper()}{noun[1:]}{found.text[len(old.text) :]}")
 
 
 def _leaves_value(text: str, corrected: Statement) -> bool:

@@ -343,7 +343,8 @@ def ending(text: str, earlier: str) -> list[Statement]:
     for item in (*names, *words):
         others = [one for one in (names if item in names else words) if one != item]
         if (
-            value_key(item)
+            others
+            and value_key(item)
             and value_key(item) <= named
             and (rest := _without_item(earlier, item, others))
         ):

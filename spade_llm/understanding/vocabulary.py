@@ -382,7 +382,7 @@ _PHRASES = (
     (r"\bcovers? for me\b|\bstands? in\b|\bfill(?:s|ing)? in for me\b|\bme (?:cubre|sustituye|reemplaza|suple)\b", "standin colleague"),
     (r"\bput(?:s|ting)? (?:\w+ ){0,2}(?:by|aside|away)\b|\b(?:junt|apart|guard)\w+ (?:dinero|plata|lana|pasta)\b", "save"),
     (r"\b(?:home|house|housing) loan\b|\bpr[eé]stamo (?:hipotecario|de la casa|del piso)|\bprest\w+ .{0,20}para (?:la casa|el piso|comprar)", "mortgage bank"),
-    (r"\bcurrent account\b|\bbuilding society\b|\bsavings account\b|\bcuenta (?:de ahorros?|n[oó]mina)\b", "bank account"),
+    (r"\b(?:current|joint|bank|all (?:my|our)) accounts?\b|\bbuilding society\b|\bsavings account\b|\bcuenta (?:de ahorros?|n[oó]mina)\b", "bank account"),
     (r"\b(?:insured|covered|cover) (?:with|by)\b|\bwho covers\b|\bobra social\b|\bseguro m[eé]dico\b", "insurance"),
     (r"\bcu[aá]nto (?:me |nos )?(?:vale|valen|sale|salen)\b|\ba cu[aá]nto\b", "price"),
     (r"\bruns? out (?!of\b)|\b(?:valid|good) (?:un)?till?\b|\bv[aá]lid[oa]s? hasta\b|\b(?:me )?vale hasta\b|\bhasta cu[aá]ndo (?:me )?(?:vale|sirve|dura)\b|\bhow long (?:is|are) .{1,30} valid\b", "expire"),
@@ -467,6 +467,7 @@ _PHRASES = (
     (r"\b(?:my|our) (?:shop|studio|salon|workshop|bakery|caf[eé]|pub|stall|restaurant)\b|\bmi (?:taller|bar|tienda|restaurante|panader\w+|peluquer\w+|negocio)\b|\b(?:el|la) (?:taller|bar|tienda|consulta|despacho) l[oa] ten(?:go|emos)\b", "business"),
     (r"\b(?:been|got|get|getting|was) transferred to (?-i:[A-ZÁÉÍÓÚÑ])|\b(?:me|nos|l[oae]s?) (?:han? )?(?:trasladad[oa]s?|trasladaron|trasladan|destinad[oa]s?|destinaron) a\b", "work"),
     (r"\bya (?:tiene|tengo) (?:1?\d)?\d(?=$|[,;.!])", "age"),
+    (r"\bdriv(?:e|es|ing) (?:an? |the )?(?:\w+ )?(?:bus|tram|lorry|truck|taxi|cab|train|ambulance|forklift|minibus)\b|\bconduzco (?:un |el )?(?:autob[uú]s|tranv[ií]a|cami[oó]n|taxi|tren|ambulancia)\b", "work profession"),
     (r"\bmartial arts?\b|\bartes marciales\b", "martialart"),
     (r"\bwhat do (?:i|we) (?:press|type|dial|key in|punch in|enter)\b|\bqu[eé] (?:pulso|marco|tecleo|pulsamos)\b", "code pin"),
     (r"\b(?:el|la) (?:repartidora?|mensajer[oa])\b|\bdelivery (?:man|driver|guy|woman)\b", "package"),
@@ -852,7 +853,7 @@ _NO_WORD = re.compile(
     r"|(?<!\bto )(?<!\band )(?<!\bor )(?<!\bof )(?<!\bwith )(?<!\beat )\bsoy (?!milk|sauce|bean"
     r"|protein|yog|latte|allerg|flour|oil|free|products?\b)"
     r"|(?<!\bun )(?<!\bel )(?<!\bde )(?<!\bal )(?<!\bmi )\bte (?=\w)"
-    r"|\bson (?=\d|mis?\b|l[oa]s\b|un[oa]s\b|el\b|de\b)|(?<=[aeo]s )son\b|(?<=\bno )son\b"
+    r"|\bson (?=\d|mis?\b|l[oa]s\b|un[oa]s\b|el\b|de\b)|(?<=[aeo]s )son\b|(?<=\bno )son\b|(?<=\bya )son\b"
     r"|\b(?:as an?|when i was an?|de|desde|cuando era) (?:little |young |small )?(?:kid|child|boy"
     r"|girl|lad|lass"
     r"|teenager|ni[ñn][oa]|chic[oa]|peque[ñn][oa]|joven|cr[ií][oa])\b",

@@ -82,6 +82,7 @@ def above_relevance_floor(
     telling = [one for one in memories if _tells(one)]
     said = [one.score for one in telling if _form(one) in _SAID_BY_PEOPLE]
     known = [one.score for one in telling if not is_verbatim(one)]
+    # A message that a question about the past finds as outdated stands for the fact that ended.
     of_said = max(MIN_SCORE * has_vectors, MIN_SHARE_OF_BEST * max(said, default=0.0))
     of_facts = max(MIN_FACT_SCORE * has_vectors, MIN_FACT_SHARE * max(known, default=0.0))
     unrelated = _UnrelatedFloor(question, memories) if has_vectors and question else None
@@ -90,7 +91,7 @@ def above_relevance_floor(
         for one in telling
         if one.entry.origin is Origin.PATTERN
         or (
-            one.score >= (of_said if is_verbatim(one) else of_facts)
+            one.score >= (of_said if is_verbatim(one) and not one.entry.invalid_at else of_facts)
             and (unrelated is None or unrelated.is_passed_by(one))
         )
     )
