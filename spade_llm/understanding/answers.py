@@ -725,7 +725,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     is_ended = is_same_being and ends(candidate.text, asked.concepts)
     if not shared and not is_ended and not named:
         return 0.0
-    points = _shared_points(asked, shared) + COVERED_SCORE * len(shared) / max(1, len(asked.concepts))
+    points = sum(map(_weight, shared)) + COVERED_SCORE * len(shared) / max(1, len(asked.concepts))
     points += _name_points(asked, candidate, said, shared)
     points += WHOLE_SCORE if shared == asked.concepts else 0.0
     points += _word_points(asked, candidate)
@@ -755,16 +755,6 @@ def score(asked: Question, candidate: Candidate) -> float:
         # It answers `do I like …?`, but not `what do I like?`.
         points -= SMALL_PENALTY
     return points
-
-
-def _shared_points(asked: Question, shared: frozenset[str]) -> float:
-    """Points for shared concepts: of each word of a question those of its best one."""
-    points, rest = 0.0, shared
-    for word in split_words(asked.text):
-        if found := rest & concepts_of(word):
-            points += max(map(_weight, found))
-            rest -= found
-    return points + max(map(_weight, rest), default=0.0)
 
 
 def _word_points(asked: Question, candidate: Candidate) -> float:
