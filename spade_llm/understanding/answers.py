@@ -117,8 +117,8 @@ _HOW = LazyPattern(r"^[¿\s]*(?:y )?c[oó]mo (?=(?:soy|eres|es|son|est\w+|me|se|
 """`¿Cómo soy?` asks for nothing to eat."""
 _WH = LazyPattern(r"^¿?(?:where|when|who|d[oó]nde|cu[aá]ndo|qui[eé]n)\b", _I)
 _WH_FIRST = LazyPattern(
-    r"^[¿\s]*(?:(?:and|y|so) )?(?:wh(?:at|ich|o|ose|en|ere)|how|qu[eé]|cu[aá]l(?:es)?|qui[eé]n(?:es)?"
-    r"|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt[oa]s?)\b",
+    r"^[¿\s]*(?:(?:and|y|so) )?(?:wh(?:at|ich|o|ose|en|ere)|how|qu[eé]|cu[aá]l(?:es)?"
+    r"|qui[eé]n(?:es)?|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt[oa]s?)\b",
     _I,
 )
 _WHEN = LazyPattern(
@@ -433,11 +433,21 @@ def find_answers(
         return [one for points, _, one in ordered if points >= best - SMALL_PENALTY][:MAX_ANSWERS]
     if not asked.wants_before and (follower := _follower(asked, first, candidates)):
         return [follower, replace(first, is_earlier=True)]
-    if _PAST_QUESTION.search(question):
-        # "What was my dog called?" may ask for the former or for the present one.
-        former = (one for _, _, one in ordered if one.is_closed)
-        return [*(one for one in former if _holding(one, candidates) == first), first][-2:]
-    return [first]
+    return [*_predecessors(question, first, ordered, candidates), first]
+
+
+def _predecessors(
+    question: str,
+    answer: Candidate,
+    ordered: Sequence[tuple[float, int, Candidate]],
+    candidates: Sequence[Candidate],
+) -> list[Candidate]:
+    """What was before the answer, if the question may ask for that: `what was my dog called?` may
+    mean the former or the present one."""
+    if not _PAST_QUESTION.search(question):
+        return []
+    former = [one for _, _, one in ordered if one.is_closed]
+    return [one for one in former if _holding(one, candidates) == answer][:1]
 
 
 def _tasks(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -525,8 +535,12 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     # "I passed my test" tells whether I have passed my driving test.
     of_question = stems_of(asked.text)
     shared = of_question & stems_of(old)
-    is_told_if = not _FOR_VALUE.search(asked.text) and bool(of_question & stems_of(new.text) - shared)
-    is_about_it = is_about_it or (is_told_if and 2 * len(shared & stems_of(new.text)) >= len(shared))
+    is_told_if = not _FOR_VALUE.search(asked.text) and bool(
+        of_question & stems_of(new.text) - shared
+    )
+    is_about_it = is_about_it or (
+        is_told_if and 2 * len(shared & stems_of(new.text)) >= len(shared)
+    )
     if not is_about_it or is_told_if:
         return is_about_it
     kinds = asked.expected or {ValueType.DAY, ValueType.TIME, ValueType.NUMBER, ValueType.COLOUR}
@@ -607,19 +621,21 @@ def _is_followed(
     ended: tuple[float, int, Candidate],
     scored: Sequence[tuple[float, int, Candidate]],
 ) -> bool:
-    """Check whether a statement tells an end (`I dropped out of law school`) behind which another
-    one tells what holds: `I study nursing`."""
+    """Check whether a statement tells an end (`I dropped out of law school`), and another one what
+    holds instead: `I study nursing`."""
     over = features(ended[2].text)
     topic = asked.concepts & over.concepts - general()
     is_over = over.is_ended or bool(_NO_LONGER.search(ended[2].text))
     if asked.wants_before or _may_be_closed(asked.text):
         return False
+    names = over.values_of(ValueType.NAME) or frozenset()
     return is_over and any(
-        (number > ended[1] or is_changed(one.text))
+        # "Dr Hill has retired" ends what names her, and is followed by any other doctor.
+        (number > ended[1] or is_changed(one.text) or not names & set(split_words(one.text)))
         and not one.is_closed
-        and not features(one.text).is_denial
+        and not (features(one.text).is_denial or features(one.text).is_ended)
         and features(one.text).beings == over.beings
-        and bool(topic & features(one.text).topic)
+        and bool(topic & features(one.text).concepts)
         for _, number, one in scored
     )
 
@@ -814,7 +830,18 @@ def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
             and _lacks_companion(candidate)
         )
         or bool(_AGE_ASKED.search(asked.text) and not _AGE_TOLD.search(candidate.text))
+        or (bool(_WHO_DOES.match(asked.text)) and _tells_of_nobody_else(asked, candidate.text))
     )
+
+
+def _tells_of_nobody_else(asked: Question, text: str) -> bool:
+    """Check whether a statement in the first person names no being and nobody, nor says that the
+    speaker does it alone: `I'm learning Korean` does not tell who teaches that."""
+    said = features(text)
+    # "Julio" is a name here, and no month.
+    names = {one.lower() for one in _CAPITAL.findall(text)} - asked.names
+    is_of_speaker = bool(_FIRST_PERSON.match(text)) and not _TOGETHER.search(text)
+    return is_of_speaker and not (names or said.beings or said.subject)
 
 
 def _tells_number(asked: Question, text: str) -> bool:
@@ -1137,6 +1164,7 @@ _PAST_QUESTION = LazyPattern(
 """The question may be about what does not hold any more, if what holds does not fit it."""
 _PAST = LazyPattern(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[íaáé]ba)\b", _I)
 _USED_TO = LazyPattern(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
+_CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+")
 _OTHER_SUBJECT = LazyPattern(
     r"^(?!.*\b(?:me|us|nos)\b)(?!.* (?:is|are|es|son) (?:my|our|mis?|nuestr))(?!I\b|I['’]|I(?:m"
     r"|ve)\b|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b"

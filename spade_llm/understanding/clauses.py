@@ -271,6 +271,7 @@ _TOPIC = LazyPattern(
 """Key words of a question: `my wifi password`."""
 _TASK = LazyPattern(
     r"\b(?:translat\w+|rewrite|rephrase|paraphrase|proofread|summari[sz]e|role-?play\w*|pretend\w*"
+    r"|(?:fix|correct|check) (?:the|this|my) (?:spelling|grammar|sentence|text|mistakes?|errors?)"
     r"|act as|lyrics|poem|novel|fictional|my character"
     r"|p[aá]sa(?:me|lo|melo)? (?:esto )?al? [^:\"“«\n]{3,25}"
     r"|traduc\w+|reescrib\w+|corrig\w+|redact\w+"
@@ -289,7 +290,8 @@ _NOT_TO_KNOW = LazyPattern(
 """A request not to know something any more, which has the form of a statement."""
 _GAME = LazyPattern(
     r"^(?:ok(?:ay)?,? |so,? )?(?:(?:let['’]?s|shall we|can we) (?:play|pretend|role-?play)\b"
-    r"|(?:juguemos|vamos a jugar|jugamos) a\b)(?=.*[:,;]| (?:that|you)| que\b)",
+    r"|(?:juguemos|vamos a jugar|jugamos) a\b)(?=.*[:,;]| (?:that|you)| que\b"
+    r"|[^.]*\. (?:you['’]?re|you are|i['’]?m|i am|t[uú] eres|(?:yo )?soy)\b)",
     _I,
 )
 """A game of roles: what follows is of the game."""
@@ -343,6 +345,9 @@ _UNREAL = LazyPattern(
     _I,
 )
 """What follows is imagined, wished, told in a story, or a condition."""
+_IMAGINE = LazyPattern(
+    r"^(?:imagine|pretend|picture|imag[ií]n(?:a|ate|e|ese)|finge|haz como)\b", _I
+)
 _CONDITION = LazyPattern(
     r"(?:and |but |y |pero )?(?:if|unless|whether|suppose|as if|i wish|maybe|perhaps|si|ojal[aá]"
     r"|como si)\b",
@@ -543,14 +548,16 @@ _ELLIPTIC = (
     ),
     (
         LazyPattern(
-            r"^(?!\w+ (?:is|are|was|were|has)\b|[^,.:]{,30}: |(?:on|from) [^,.]{,30}? (?:i|we|s?he|they)\b"
+            r"^(?!\w+ (?:is|are|was|were|has)\b|[^,.:]{,30}: "
+            r"|(?:on|from) [^,.]{,30}? (?:i|we|s?he|they)\b"
             r"|on (?:week(?:day|end)s|\w+days)\b)"
             r"(?:just |recently |also |still |not |now |currently |originally "
             r"|happily )*(?:an? (?:\w+ )?(?:fan|member|regular|believer)"
             r"|(?:(?:big|huge|lifelong) )?fan(?= of)|\d\d(?=, (?:married|single|divorced|from))"
             r"|(?!looking|asking|wondering|trying)(?!\w*thing\b|morning|evening|during|spring"
             r"|string)\w{3,}ing"
-            r" (?:at|in|on|with|my|for|from|as|every|since|until)|allergic|married"
+            r" (?:at|in|on|with|my|for|from|as|every|since|until)|sharing (?:an?|the)"
+            r"|allergic|married"
             r"|divorced|engaged|single|widowed|retired|pregnant|born|based|vegan|vegetarian|coeliac"
             r"|diabetic|scared|terrified|afraid|into|from|off to|gonna|going to|about to"
             r"|supposed to|due to|on(?! (?:the )?(?:\d|first|second|third"
@@ -812,6 +819,10 @@ _BARE_OWNER = LazyPattern(
     _I,
 )
 """A noun of which there is only one, with the `s` of an owner or of `is`: `dads home`."""
+_EQUALS = LazyPattern(
+    r"^(?P<thing>(?:(?!solve|say|let|if)[a-z]{3,} ?){1,3}?) ?= ?(?=[^\s?])", _I | re.MULTILINE
+)
+"""A note with a sign for its verb: `supervisor = Dr Hill`."""
 _ASIDE = LazyPattern(r",? \b(?:btw|tbh|ngl|by the way|por cierto)\b(?=\s*[,;])", _I)
 """Words inside a sentence that say nothing."""
 
@@ -820,6 +831,7 @@ def _spelled_out(text: str) -> str:
     """The text with the apostrophes and letters that are left out in chats (`shes`, `dads home`),
     and without asides."""
     text = _BARE_CONTRACTION.sub(lambda found: _CONTRACTED[found[0].lower()], text)
+    text = _EQUALS.sub(r"\g<thing> is ", text)
     text = _BARE_OWNER.sub(lambda found: f"{found['noun'] or found['name']}'s ", text)
     return _ASIDE.sub("", text)
 
@@ -849,7 +861,7 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
             continue
         is_own = bool(_BARE_PAST.match(part)) and latest[:2].lower() == "i "
         clauses.append(_classify(f"I {part}".strip() if is_own else part.strip()))
-    unreal = next((n for n, one in enumerate(clauses) if one.kind is ClauseKind.UNREAL), None)
+    unreal = next((n for n, one in enumerate(clauses) if _is_imagined(one)), None)
     if unreal is None:
         return clauses
     # "If I lived in Rome, I would …": what hangs on a condition is as unreal as the condition; what
@@ -857,6 +869,11 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     before = [] if _CONDITION.match(clauses[unreal].text) else clauses[:unreal]
     rest = sentence if not before else ", ".join(one.text for one in clauses[unreal:])
     return [*before, Clause(text=rest, kind=ClauseKind.UNREAL)]
+
+
+def _is_imagined(clause: Clause) -> bool:
+    is_order = clause.kind is ClauseKind.REQUEST and bool(_IMAGINE.match(clause.text))
+    return clause.kind is ClauseKind.UNREAL or is_order
 
 
 def _reworded(sentence: str) -> str:

@@ -691,12 +691,9 @@ def restated(
     """
     text = REASON.sub("", text)
     bare = CHANGE_WORDS.sub(" ", _BEHIND_VALUE.sub("", text))
-    types = dict(values_of_part(bare))
+    types = _types_without_change(bare, text)
     if not types or is_denial(text):
         return None
-    if ValueType.TIME not in types and ValueType.TIME in values_of_part(text):
-        # "11" is an hour only behind "moved to".
-        types[ValueType.TIME] = types.pop(ValueType.NUMBER, ())
     said = concepts_of(outside(bare, types))
     verbs = concepts_of(" ".join(one[0] for one in _VERB.finditer(bare)))
     if said - general() - verbs:
@@ -714,6 +711,15 @@ def restated(
         if (subject := leading_noun(text)) and subject.is_named:
             return None
     return _restated_recently(text, bare, said, types, known, is_change=is_change)
+
+
+def _types_without_change(bare: str, text: str) -> Spans:
+    """Typed values of a clause (`text`) without its words of change (`bare`): in `they've moved the
+    meeting to 11`, the number is an hour."""
+    types = dict(values_of_part(bare))
+    if types and ValueType.TIME not in types and ValueType.TIME in values_of_part(text):
+        types[ValueType.TIME] = types.pop(ValueType.NUMBER, ())
+    return types
 
 
 def _restated_recently(

@@ -142,7 +142,8 @@ _REPORTED = LazyPattern(
 _CHANGE = LazyPattern(
     r"\b(?:now|got (?:stolen|extended|renewed)|was stolen|extended|these days|nowadays|lately"
     r"|from now on|[uú]ltimamente|a partir de ahora"
-    r"|turns out|in the end|al final(?! de)|on hold|upped|(?:gone|went|going) over to|signed (?:for|by)"
+    r"|turns out|in the end|al final(?! de)|on hold|upped|(?:gone|went|going) over to"
+    r"|signed (?:for|by)"
     r"|destinad[oa]|fichad[oa]|ficharon|fichó"
     r"|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
     r"|rescheduled|postponed|delayed|reset|brought forward"

@@ -332,6 +332,8 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     words = stems_of(topic)
     said = [number for number in found if words & stems_of(statements[number])]
     found = said or [number for number in found if best == 1]
+    # "That I take iron" is not said by "I take aspirin".
+    found = [number for number in found if words <= stems_of(statements[number])] or found
     # "What I earn" is the salary rather than the bonus that is paid in April.
     named = [number for number in found if specific & _subject_concepts(statements[number])]
     if not found and specific & _SECRETS and specific - _SECRETS:
@@ -395,6 +397,8 @@ def _subject_concepts(statement: str) -> frozenset[str]:
     """Concepts of the noun that a statement begins with: `my ex` in `my ex Ana lives in Rome`."""
     if subject := COPULA.match(statement):
         return concepts_of(subject["noun"])
+    if being := _NAMED.match(statement):
+        return concepts_of(f"{being['noun']} {being['name']}")
     first = leading_noun(statement)
     return concepts_of(first.text) if first else frozenset()
 

@@ -375,7 +375,9 @@ def _phrase_end(words: Sequence[re.Match[str]], first: int) -> int:
             last += 2
             continue
         is_behind_name = last > first and _NAME.match(words[last - 1][0]) and word[0].islower()
-        is_verb = _STOPS.match(word) or word.endswith(("n't", "n’t"))
+        # "My son": the Spanish verb stands behind a noun.
+        is_son = word.lower() == "son" and last == first
+        is_verb = (_STOPS.match(word) and not is_son) or word.endswith(("n't", "n’t"))
         if is_verb or not word[0].isalnum() or _ARTICLE.match(word) or is_behind_name:
             break
         last += 1

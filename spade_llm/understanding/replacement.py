@@ -52,7 +52,8 @@ WHEN = r"(?:(?:,? \d[\d.,]* ?(?:mg|mcg|µg|g|ml)\b)?(?: (?:in the|at|with|por la
 PAIR = re.compile(rf"\b(\w{{4,}}){WHEN}? (?:and|y|e) (\w{{4,}})\b", re.IGNORECASE)
 """Two things of one statement: `warfarin at night and ramipril in the morning`."""
 ADDITION = LazyPattern(
-    r"\b(?:another|also|too(?= *(?:$|[,;.!]))|as well|other|second|otr[oa]s?|tambi[eé]n|adem[aá]s)\b",
+    r"\b(?:another|also|too(?= *(?:$|[,;.!]))|as well|other|second|otr[oa]s?|tambi[eé]n"
+    r"|adem[aá]s)\b",
     _I,
 )
 """The statement adds something, and replaces nothing."""

@@ -90,7 +90,9 @@ _CONTINUED = LazyPattern(
     _I,
 )
 """What says more of the statement before it: `we have a budgie. Answers to Captain`."""
-_HAD_BIRTHDAY = LazyPattern(r"^(?:[\w-]+ )?l[oa]s (?:cumpl|hizo|hicieron)\w*(?: (?:ayer|hoy|el .+))?$", _I)
+_HAD_BIRTHDAY = LazyPattern(
+    r"^(?:[\w-]+ )?l[oa]s (?:cumpl|hizo|hicieron)\w*(?: (?:ayer|hoy|el .+))?$", _I
+)
 """The day on which somebody reached the age that was just told: `ya tiene 5, los cumplió ayer`."""
 _NO_LONGER_BUT_NOW = LazyPattern(
     r"^(?P<ended>(?:i (?:no longer|don['’]?t) (?P<en>\w+)|(?:yo )?ya no (?P<es>\w+)) .+?)"
@@ -137,7 +139,9 @@ _GONE = LazyPattern(
 _SHE_OR_HE = LazyPattern(r"^(?:s?he|ella|[eé]l)\b", _I)
 _THEY = LazyPattern(r"^(?:they|ell[ao]s)\b", _I)
 _NEWBORN = LazyPattern(
-    r"^(?:(?:it['’]s|es|ha sido) )?(?:an?|una?) (?:(?:little|baby|beautiful) )*(?:girl|boy|niñ[oa]|nen[ea])\b", _I
+    r"^(?:(?:it['’]s|es|ha sido) )?(?:an?|una?) (?:(?:little|baby|beautiful) )*"
+    r"(?:girl|boy|ni[ñn][oa]|nen[ea])\b",
+    _I,
 )
 """What a baby is, behind the message that it has come."""
 _SOMEONE = LazyPattern(r"\b(?:some(?:one|body) new|alguien)\b", _I)
@@ -326,9 +330,9 @@ def read_history(messages: Sequence[str]) -> StatementHistory:
         asked = _asked_about(reading.questions, current) or ("" if reading.statements else asked)
         for statement in reading.statements:
             ended = [one for one in current if replaces(statement, one)]
-            successor = choose_successor([one.text for one in reading.statements])
+            new = [one.text for one in reading.statements]
             former |= {
-                one: statement.text if _takes_place_of(statement, one) else successor
+                one: statement.text if _takes_place_of(statement, one) else choose_successor(new)
                 for one in ended
             }
             current = [one for one in current if one not in ended]
@@ -341,10 +345,12 @@ def _takes_place_of(new: Statement, old: str) -> bool:
     return new.replaced == old and not (features(new.text).is_ended or is_denial(new.text))
 
 
-def choose_successor(statements: Sequence[str]) -> str:
+def choose_successor(statements: Sequence[str], former: str = "") -> str:
     """The statement of a message that tells what holds after a change, rather than what is over;
-    empty if there is none."""
+    empty if there is none. `former`: of several those that have most in common with it."""
     latest = list(reversed(statements))
+    shared = {one: len(features(one).topic & features(former).topic) for one in latest if former}
+    latest = [one for one in latest if not former or shared[one] == max(shared.values())]
     # "It's geology now, not biology" denies something, too, but nothing is over.
     ranks = [2 * features(one).is_ended + is_denial(one) for one in latest]
     return latest[ranks.index(min(ranks))] if latest else ""

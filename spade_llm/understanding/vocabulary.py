@@ -468,6 +468,11 @@ _PHRASES = (
     (r"\b(?:been|got|get|getting|was) transferred to (?-i:[A-ZÁÉÍÓÚÑ])|\b(?:me|nos|l[oae]s?) (?:han? )?(?:trasladad[oa]s?|trasladaron|trasladan|destinad[oa]s?|destinaron) a\b", "work"),
     (r"\bya (?:tiene|tengo) (?:1?\d)?\d(?=$|[,;.!])", "age"),
     (r"\bdriv(?:e|es|ing) (?:an? |the )?(?:\w+ )?(?:bus|tram|lorry|truck|taxi|cab|train|ambulance|forklift|minibus)\b|\bconduzco (?:un |el )?(?:autob[uú]s|tranv[ií]a|cami[oó]n|taxi|tren|ambulancia)\b", "work profession"),
+    (r"\bmy trade\b|\bmi oficio\b", "work profession"),
+    (r"\b(?:first|second|third|fourth|final|last) year (?:of|in) (?!the\b|my\b|school\b)|\b(?:primer|primero|segundo|tercer|tercero|cuarto|[uú]ltimo) (?:a[ñn]o |curso )?de (?!la\b|el\b|mi\b)(?=\w{4,})", "study degree"),
+    (r"\bsoy [^,.]{3,30}, de (?-i:[A-ZÁÉÍÓÚÑ])", "origin"),
+    (r"\b(?:band|choir|orchestra|team|football|rugby) practi[cs]e\b|\bdoes (?:the|my|our) (?:choir|band|orchestra) practise\b", "rehearsal music sing"),
+    (r"\bwe (?:all )?rehearse\b|\bour rehearsals?\b|\b(?:nosotros )?ensayamos\b", "rehearsal music sing"),
     (r"\bmartial arts?\b|\bartes marciales\b", "martialart"),
     (r"\bwhat do (?:i|we) (?:press|type|dial|key in|punch in|enter)\b|\bqu[eé] (?:pulso|marco|tecleo|pulsamos)\b", "code pin"),
     (r"\b(?:el|la) (?:repartidora?|mensajer[oa])\b|\bdelivery (?:man|driver|guy|woman)\b", "package"),
@@ -721,7 +726,9 @@ def typed_values(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
 def _is_hour(text: str, start: int, end: int) -> bool:
     """Check whether a number is the hour to which something was moved."""
     is_last = not text[end:] or text[end] in ",;." or text.startswith((" in ", " on "), end)
-    return is_last and bool(_BARE_HOUR.fullmatch(text, start, end) and _MOVED_TO.search(text, 0, start))
+    return is_last and bool(
+        _BARE_HOUR.fullmatch(text, start, end) and _MOVED_TO.search(text, 0, start)
+    )
 
 
 _RANGE = re.compile(r"(?: ?[-–] ?| (?:to|till|until|a|hasta) )(?:las? )?", re.IGNORECASE)

@@ -474,7 +474,7 @@ def _candidates_of(quoted: QuotedMemory, recalled: Sequence[QuotedMemory]) -> li
                 text=quoted.text,
                 date=quoted.date,
                 is_closed=bool(quoted.until),
-                successor=choose_successor(later),
+                successor=choose_successor(later, quoted.text),
             )
         ]
     speaker, _, said = quoted.text.partition(": ")
