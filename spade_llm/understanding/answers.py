@@ -83,6 +83,8 @@ rather means a bike than a tricycle."""
 MAX_WORDS = 3
 VERB_SCORE = 0.5
 """Score of the verb of the question in the same form: `¿qué toco?` is not about football."""
+FAVOURITE_SCORE = 1.0
+"""Score of `favourite` in both, beside what is merely liked."""
 SUBJECT_SCORE = 0.25
 """Score of a statement of which the subject is what is asked for."""
 CLASS_PENALTY = 0.5
@@ -132,7 +134,8 @@ _WHO = LazyPattern(
 )
 _WHICH = LazyPattern(r"\b(?:which|what|qu[eé]|cu[aá]l) (?:of my |de mis )?(?P<noun>[\w-]+)", _I)
 _WHO_DOES = LazyPattern(
-    r"^¿?(?:who|qui[eé]n(?:es)?)(?: (?!(?:is|are|was|were|am|es|son|soy|era|eran)\b)"
+    r"^¿?(?:who|qui[eé]n(?:es)?)(?: (?!(?:is|are|was|were|am|es|son|soy|era|eran)\b"
+    r"|(?:do|did|have|can|should|will|would) (?:i|we)\b)"
     r"|(?:['’]s| is| are) (?!anything|something|nothing|during)\w+ing\b)",
     _I,
 )
@@ -268,6 +271,7 @@ _WHO_IS_THE = LazyPattern(
     r"(?P<head>[\w-]+) (?:of|for|de|del)\b",
     _I,
 )
+_FAVOURITE = LazyPattern(r"\bfavou?rites?\b|\bfavorit[oa]s?\b|\bpreferid[oa]s?\b", _I)
 _ASKED_VERB = LazyPattern(
     r"^[¿\s]*(?:qu[eé]|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt\w+) (?:me |lo |la )?"
     r"(?P<verb>[^\W\d_]{3,}o)\b",
@@ -334,7 +338,8 @@ class Question:
         text = _BEFORE_WHAT.sub(r"\g<before>", text)
         expected: set[ValueType] = set()
         if _WHEN.search(text):
-            expected |= {ValueType.DAY, ValueType.TIME}
+            is_day = _WHICH_DAY.search(text) is not None
+            expected |= {ValueType.DAY} if is_day else {ValueType.DAY, ValueType.TIME}
         elif _WHERE.search(text) or _WHO.search(text):
             expected |= {ValueType.NAME}
         elif _HOW_MANY.search(text):
@@ -780,7 +785,9 @@ def _word_points(asked: Question, candidate: Candidate) -> float:
     # "¿Qué tomo para dormir?" asks for more than the verb says.
     is_all = asked.concepts - general() <= features(candidate.text).concepts
     has_verb = is_all and verb is not None and verb["verb"].lower() in split_words(candidate.text)
-    return WORD_SCORE * min(len(words), MAX_WORDS) + VERB_SCORE * has_verb
+    is_favourite = _FAVOURITE.search(asked.text) and _FAVOURITE.search(candidate.text)
+    points = WORD_SCORE * min(len(words), MAX_WORDS) + VERB_SCORE * has_verb
+    return points + FAVOURITE_SCORE * bool(is_favourite)
 
 
 def _head_concepts(asked: Question) -> frozenset[str]:
@@ -1166,7 +1173,7 @@ _PAST = LazyPattern(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[�
 _USED_TO = LazyPattern(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
 _CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+")
 _OTHER_SUBJECT = LazyPattern(
-    r"^(?!.*\b(?:me|us|nos)\b)(?!.* (?:is|are|es|son) (?:my|our|mis?|nuestr))(?!I\b|I['’]|I(?:m"
+    r"^(?!.*\b(?:me|us|nos)\b)(?!.* (?:is|are|as|es|son|como) (?:my|our|mis?|nuestr))(?!I\b|I['’]|I(?:m"
     r"|ve)\b|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b"
     r"|El\b|La\b"
     r"|It\b|There\b|This\b"

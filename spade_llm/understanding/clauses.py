@@ -103,9 +103,12 @@ _LEAD_OUT = LazyPattern(
 )
 """Words that close a sentence and say nothing."""
 _CHANGE_LEAD_OUT = LazyPattern(
-    r"(?<=\w)[\s,]+(?:i mean(?:t)?|quise decir|quer[ií]a decir)[\s.!]*$", _I
+    r"(?<=\w)[\s,]+(?:i mean(?:t)?|quise decir|quer[ií]a decir"
+    r"|with (?:an?|one|two|double) (?:(?-i:[A-Z])|[a-z])(?:['’]?s)?\b(?! \w+ing).*"
+    r"|con (?:una?|dos|doble) (?:(?-i:[A-Z])|[a-z])(?:es)?\b(?! \w+ndo).*)[\s.!]*$",
+    _I,
 )
-"""Words behind a correction: `sorry, Tuesday I mean`."""
+"""Words behind a correction: `sorry, Tuesday I mean`, `it's Lily with one L`."""
 _CHANGE_LEAD_IN = LazyPattern(
     r"^(?:(?:it turns out(?: that)?|turns out(?: that)?|resulta que|no(?=[^\w\s])|no(?= (?:wait"
     r"|hang on|hold on|sorry|espera|perd[oó]n)\b)|nope|nah|actually|sorry|wait|oops"

@@ -179,6 +179,10 @@ _EXCHANGED = LazyPattern(
     # "Instead of Hugo we're calling him Bruno".
     r"|\b(?:instead of|rather than|en vez de|en lugar de) (?P<old5>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+),?"
     r"(?: (?-i:[a-záéíóúñ])[\w'’-]*){1,5} (?P<new5>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)\W*$"
+    r"|\b(?:quit(?:ó|aron|ado)|took (?:me|her|him) off|stopped) (?:(?:the|el|la|mi|my|her|his) )?"
+    r"(?P<old6>[\w-]{4,}) (?:y|and) (?:(?:me|le|les) )?(?:ha |han )?(?:dio|dieron|dado|puso|pusieron"
+    r"|puesto|recet\w+|mand\w+|(?:gave|put) (?:me|her|him)(?: on)?) (?:(?:the|el|la) )?"
+    r"(?P<new6>[^,;]{1,40})$"
     r"|\b(?:from|de|del) (?P<old4>(?:(?! (?:le|me|se|nos|ha|han|he) )[^,;]){1,40}?) (?:to|al?)"
     r" (?P<new4>[^,;]{1,40})(?=$|[,;])",
     _I,

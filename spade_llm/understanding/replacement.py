@@ -342,7 +342,8 @@ def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
         return False
     subject, being = leading_noun(old), leading_noun(event)
     of_being = concepts_of(being.text) & kin() if being else frozenset()
-    if of_being and not of_being & other.concepts:
+    is_birth = "pregnant" in other.concepts and ends(event, frozenset({"pregnant"}))
+    if of_being and not of_being & other.concepts and not is_birth:
         # "Mum's out of hospital" says nothing of the speaker's thyroid.
         return False
     if subject and subject.is_named and not being and subject.text not in event:
