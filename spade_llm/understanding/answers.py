@@ -15,6 +15,7 @@ from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
     COPULA,
     COUPLE,
+    FORMER,
     REASON,
     Statement,
     are_two_of_a_kind,
@@ -85,6 +86,8 @@ VERB_SCORE = 0.5
 """Score of the verb of the question in the same form: `¿qué toco?` is not about football."""
 FAVOURITE_SCORE = 1.0
 """Score of `favourite` in both, beside what is merely liked."""
+JOB_SCORE = 1.0
+"""Score of what somebody is (`a nurse`) for the question for the job, beside when and where."""
 SUBJECT_SCORE = 0.25
 """Score of a statement of which the subject is what is asked for."""
 CLASS_PENALTY = 0.5
@@ -148,7 +151,7 @@ _WITH_WHOM = LazyPattern(
 )
 _NUMBER_OF = LazyPattern(
     r"\b(?:my|our|his|her|the|[\w-]+['’]s) (?:[\w-]+ ){0,2}number\b(?! of (?!the\b))"
-    r"|\bn[uú]mero de\b",
+    r"|\b(?:n[uú]mero|tel[eé]fono|m[oó]vil|celular) de(?:l| la| mi| nuestr[oa])\b",
     _I,
 )
 _WITH = LazyPattern(r"\b(?:with|con)\b", _I)
@@ -202,7 +205,7 @@ _BEFORE = LazyPattern(
     r"|(?:was|were) (?:the|my|our) (?:old|former|first)|original(?:ly|mente)?|initial(?:ly)?"
     r"|inicial(?:mente)?|at first|al principio"
     r"|antes|anterior(?:mente)?|sol[ií]a|use to|primero(?! de)|hab[ií]a(?:mos)? \w+[dt]o"
-    r"|first (?=choose|pick|say|plan|tell|want))\b",
+    r"|first(?=\W*$| (?:choose|pick|say|plan|tell|want)))\b",
     _I,
 )
 _GIVEN_UP = LazyPattern(
@@ -271,7 +274,25 @@ _WHO_IS_THE = LazyPattern(
     r"(?P<head>[\w-]+) (?:of|for|de|del)\b",
     _I,
 )
+_ASKS_JOB = LazyPattern(
+    r"\bwhat(?:['’]?s| is) (?:my|\w+['’]s|his|her) (?:\w+['’]s )?(?:job|trade|profession|occupation)\b"
+    r"|\bwhat (?:do|does) .{1,20} do (?:for|at) (?:a living|work)\b|\bse? dedic\w+|\bme dedico\b"
+    r"|\b(?:de|en) qu[eé] trabaj\w+",
+    _I,
+)
+_TELLS_JOB = LazyPattern(
+    r"\b(?:i['’]?m|i am|is|['’]s|soy|es|works? as|trabaj[oa] (?:de|como)) (?:an? |the |una? )?"
+    r"(?!for\b|on\b|in\b|at\b|from\b|my\b|our\b|mi\b)\w+"
+    r"|\bdriv(?:e|es|ing)\b|\bconduzco\b|\bmanej[oa]\b|\bteach(?:es)?\b|\bdoy clases\b",
+    _I,
+)
 _FAVOURITE = LazyPattern(r"\bfavou?rites?\b|\bfavorit[oa]s?\b|\bpreferid[oa]s?\b", _I)
+_ASKED_ACT = LazyPattern(
+    r"\b(?:do|did|am|are|was|were|have|can) (?:i|we) (?:still |usually |normally |always )?"
+    r"(?P<verb>(?!have|got|get|going|like|love|live|work|need|want|take|call|keep in|do\b|be\b|go\b)\w{4,})\b",
+    _I,
+)
+"""The verb of a question about what the speaker does: `what do I grow?`."""
 _ASKED_VERB = LazyPattern(
     r"^[¿\s]*(?:qu[eé]|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt\w+) (?:me |lo |la )?"
     r"(?P<verb>[^\W\d_]{3,}o)\b",
@@ -426,6 +447,8 @@ def find_answers(
     order = 1 if asked.wants_before else -1
     found = (one for one in scored if one[0] >= least and _has_what_is_asked(asked, one[2]))
     scored = sorted(found, key=lambda one: (-one[0], order * one[1]))
+    if not _ALL.search(question):
+        scored = [one for one in scored if _has_asked_verb(asked, one[2])] or scored
     if not scored and asked.wants_before:
         replaced = (one for one in reversed(candidates) if _is_replaced_by(asked.replaced_by, one))
         return list(islice(replaced, 1))
@@ -453,6 +476,14 @@ def _predecessors(
         return []
     former = [one for _, _, one in ordered if one.is_closed]
     return [one for one in former if _holding(one, candidates) == answer][:1]
+
+
+def _has_asked_verb(asked: Question, candidate: Candidate) -> bool:
+    """Check whether a statement has the verb by which a question asks: `I grow leeks there` for
+    `what do I grow on my plot?`, beside what it costs."""
+    found = _ASKED_ACT.search(asked.text)
+    verb = stems_of(found["verb"]) - light() if found else frozenset[str]()
+    return bool(verb) and verb <= stems_of(candidate.text)
 
 
 def _tasks(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -787,7 +818,9 @@ def _word_points(asked: Question, candidate: Candidate) -> float:
     has_verb = is_all and verb is not None and verb["verb"].lower() in split_words(candidate.text)
     is_favourite = _FAVOURITE.search(asked.text) and _FAVOURITE.search(candidate.text)
     points = WORD_SCORE * min(len(words), MAX_WORDS) + VERB_SCORE * has_verb
-    return points + FAVOURITE_SCORE * bool(is_favourite)
+    points += FAVOURITE_SCORE * bool(is_favourite)
+    is_job = _ASKS_JOB.search(asked.text) and "profession" in features(candidate.text).concepts
+    return points + JOB_SCORE * bool(is_job and _TELLS_JOB.search(candidate.text))
 
 
 def _head_concepts(asked: Question) -> frozenset[str]:
@@ -980,6 +1013,9 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
         penalty += PENALTY
     if is_own and is_asked and _has_other_owner(candidate.text, asked):
         penalty += PENALTY
+    if "partner" in asked.concepts and said.is_own and not said.concepts & ({"partner"} | COUPLE):
+        # "What does my partner do?" is not answered by what is told of oneself.
+        penalty += PENALTY
     is_subject_asked = not said.subject or bool(said.subject & asked.concepts) or has_name
     # "The doctor raised my dose" is about the speaker.
     is_subject_asked = is_subject_asked or bool(_DONE_TO_OWN.match(candidate.text))
@@ -1093,7 +1129,8 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
     is_newer = is_changed(candidate.text) and not asked.wants_before
     points = CHANGED_SCORE if is_newer else 0.0
     points -= DOUBT_PENALTY if candidate.is_doubtful else 0.0
-    used_to = bool(_USED_TO.search(candidate.text))
+    is_former = FORMER.search(candidate.text) and not FORMER.search(asked.text)
+    used_to = bool(_USED_TO.search(candidate.text) or is_former)
     if asked.wants_before:
         return points + (PENALTY if candidate.is_closed or used_to else -SMALL_PENALTY)
     points -= SMALL_PENALTY if candidate.is_closed else 0.0

@@ -305,7 +305,8 @@ _JOKE = LazyPattern(
 )
 """A joke, or the word for one: no statement of the message counts."""
 _SARCASM = LazyPattern(
-    r"^(?:oh,? )?(?:yeah|sure|right|s[ií]|claro|ya)(?:,? (?:right|sure|claro|ya|seguro))*,? (?:and"
+    r"^(?:ja(?:ja)+|ha(?:ha)+|lol),? (?:yeah|sure|right|s[ií]|claro|ya|y)\b.{,12}\b(?:and|y) (?:my|mi)\b"
+    r"|^(?:oh,? )?(?:yeah|sure|right|s[ií]|claro|ya)(?:,? (?:right|sure|claro|ya|seguro))*,? (?:and"
     r"|y) (?:i['’]?m|i am"
     r"|yo)\b",
     _I,
@@ -314,7 +315,7 @@ _SARCASM = LazyPattern(
 _LAUGHTER = LazyPattern(r"\b(?:jk|lol|lmao|rofl|ha(?:ha)+|ja(?:ja)+|xd+)\b|😂|🤣|😜", _I)
 """Often only friendly: a statement with it is a joke only if it claims an identity, too."""
 _IDENTITY = LazyPattern(
-    r"^(?:i(?:['’]m| am)|(?:yo )?soy) (?:actually )?(?:the|an?|el|la|un|una)\b", _I
+    r"^(?:i(?:['’]m| am)|(?:yo )?soy) (?:actually |basically |practically )?(?:the|an?|el|la|un|una)\b", _I
 )
 """Identities that people claim in jokes."""
 TAKEN_BACK = LazyPattern(
@@ -672,7 +673,7 @@ _SPLIT = LazyPattern(
     r"|\s+(?:and|so|then|y)\s+|,?\s(?:but|pero)\s(?=my|our|mis?\b|she|he|they))"
     r"(?:(?:then|also|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego"
     r"|al final|resulta que|it turns out),? )*"
-    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought |got (?:an?|the) |i(?![\s.!]*$)|i['’](?:m|ve)"
+    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought (?!in\b|for\b|at\b|on\b|from\b|last\b)|got (?:an?|the) |i(?![\s.!]*$)|i['’](?:m|ve)"
     r"|my (?!\w+,)"
     r"|on (?=(?!the\b)[^\W\d_]{4,} \d+(?: ?m?c?g)? (?:once|twice|a day|daily|every|in|at)\b)"
     r"|our (?!\w+,)"

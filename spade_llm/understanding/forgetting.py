@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.clauses import lead_in_end, told_off_the_record
+from spade_llm.understanding.clauses import is_statement, lead_in_end, told_off_the_record
 from spade_llm.understanding.features import features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import COPULA, Statement, are_two_of_a_kind, replaces
@@ -266,6 +266,9 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
     if _IT.match(head.strip()) and (typed_values(behind) or is_changed(behind)):
         # "Forget that, it's on Friday" corrects what was said.
         return None
+    if behind and is_statement(behind.strip()) and _tells_again(head, behind):
+        # "Scrap the player bit, my favourite player is Ann".
+        return None
     if _IT.match(head.strip()) and (private := _PRIVATE.match(behind.strip())):
         topic = _INTRODUCTION.sub("", private["topic"])
         return ForgetRequest(topic=topic, is_all=True, is_explicit=is_explicit)
@@ -293,6 +296,12 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
         is_everything=bool(_EVERYTHING.match(rest)),
         is_explicit=is_explicit,
     )
+
+
+def _tells_again(head: str, behind: str) -> bool:
+    """Check whether a statement behind a request gives what it names another value."""
+    named = concepts_of(head) - general()
+    return bool(typed_values(behind) and (named & concepts_of(behind) or stems_of(head) & stems_of(behind)))
 
 
 def several_topics(topic: str) -> list[str]:

@@ -57,6 +57,14 @@ ADDITION = LazyPattern(
     _I,
 )
 """The statement adds something, and replaces nothing."""
+FORMER = LazyPattern(
+    r"\b(?:my|our|his|her) (?:first|former|previous|late|ex-?) ?(?:wife|husband|partner|boss|dog|cat|job|car"
+    r"|house|school|teacher)\b"
+    r"|\b(?:mi|nuestr[oa]|su) (?:primer[ao]?|anterior|difunt[oa]|ex)[ -](?:mujer|marido|espos[oa]|pareja|jef[ea]"
+    r"|perr[oa]|gat[oa]|trabajo|coche|casa|piso)\b",
+    _I,
+)
+"""Somebody or something of the past, beside whom or which is another one now."""
 _NOT_IN_PLACE = (
     r"(?!(?:new|nuev[oa]) (?!client|customer|student|pupil|patient|project|friend|contact|member))"
 )
@@ -183,6 +191,13 @@ _LIGHT_WORDS = (
 )
 """Words that many facts share which are not about the same."""
 _JOB = frozenset({"work", "profession", "role"})
+_OWN_TEAM = LazyPattern(
+    r"^(?:it['’]?s\b|it is|es\b"
+    r"|(?:i|we|yo)(?:['’]?m| am)? (?:support|follow|play (?:for|in)|on\b|in\b|an? \w+ (?:fan|supporter))"
+    r"|(?:my|our|mi|nuestro) (?:\w+ )?(?:team|club|equipo)\b"
+    r"|(?:yo )?(?:soy|sigo|juego en|voy con|le voy|apoyo)\b)",
+    _I,
+)
 _OWN_JOB = LazyPattern(
     r"^(?:(?:i|we|yo|ahora) (?:\w+ ){0,2}?(?:works?|working|teach|(?:have|got) an? (?:\w+ )?job"
     r"|(?:run|own|manage) (?:an?|my|our|the))"
@@ -327,6 +342,7 @@ def is_beside(new: str, old: str) -> bool:
     """Check whether a new statement says the same as an older one, adds something, or is about
     another being."""
     is_added = ADDITION.search(new) or INTRODUCES.search(new) or value_key(new) == value_key(old)
+    is_added = is_added or bool(FORMER.search(new)) != bool(FORMER.search(old))
     return bool(is_added) or is_of_another(new, old)
 
 
@@ -340,10 +356,12 @@ def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
         return False
     if is_end_of_another(event, old):
         return False
+    if "pregnant" in other.concepts and ends(event, frozenset({"pregnant"})):
+        # "My niece was born": the child is never the one who was pregnant.
+        return not (one.subject & other.beings - other.subject)
     subject, being = leading_noun(old), leading_noun(event)
     of_being = concepts_of(being.text) & kin() if being else frozenset()
-    is_birth = "pregnant" in other.concepts and ends(event, frozenset({"pregnant"}))
-    if of_being and not of_being & other.concepts and not is_birth:
+    if of_being and not of_being & other.concepts:
         # "Mum's out of hospital" says nothing of the speaker's thyroid.
         return False
     if subject and subject.is_named and not being and subject.text not in event:
@@ -670,6 +688,8 @@ def _has_same_holder(new: Statement, old: str, one: Features, other: Features) -
         return (after == before or is_known) and not (one.is_past and other.is_past)
     if shared & _OF_THINGS:
         return after == before
+    if "team" in shared and not new.is_change:
+        return bool(_OWN_TEAM.match(new.text) and _OWN_TEAM.match(old))
     if shared <= _JOB and not one.beings:
         return bool(_OWN_JOB.match(old)) and not other.is_past
     return not (shared <= {"age"} and (after | before) & {"height", "weight"})

@@ -243,7 +243,12 @@ def _read_clauses(
             known = _continue_last(statements, known, clause.text)
             continue
         before = clause.text
-        found = [one if is_clean(one) else in_own_words(clause.text, one) for one in found]
+        found = [
+            one
+            if is_clean(one) and not (one.replaced and _leaves_value(clause.text, one))
+            else in_own_words(clause.text, one)
+            for one in found
+        ]
         for one in _with_rests(found, statements, gone):
             # A clause with a pronoun repeats the one before it, which is not told twice.
             repeated = {other.text for other in statements if f"{other.text}; " in one.text}

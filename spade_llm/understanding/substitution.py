@@ -372,7 +372,8 @@ def without_known(text: str, types: Spans, earlier: str) -> Spans:
     new = {
         kind: tuple(
             span
-            for span in spans
+            # Of "Mondays and Fridays", neither is meant alone.
+            for span in (_joined(text, kind, spans) if kind is ValueType.DAY else spans)
             if not _is_in(re.sub(r"['’]s$", "", text[span[0] : span[1]]), earlier)
         )
         for kind, spans in types.items()
@@ -416,6 +417,9 @@ def with_types(
         # "Friday at 11" instead of "Wednesday": the whole expression takes the place.
         first = min(start for spans in types.values() for start, _ in spans)
         last = max(end for spans in types.values() for _, end in spans)
+        if concepts_of(outside(new[first:last], values_of_part(new[first:last]))) & concepts_of(earlier):
+            # "With Sky now for the broadband, £29" repeats what has the value.
+            return None
         kind = next(one for one in types if one in before)
         start, end = _nearest(earlier, before[kind], anchor)
         text = earlier[:start] + new[first:last] + earlier[end:]

@@ -688,8 +688,17 @@ def in_own_words(text: str, corrected: Statement) -> Statement:
     that says something."""
     parts = [text[one.end() :] for one in _BORDER.finditer(text)]
     rest = next((one for one in reversed(parts) if is_statement(one)), text)
+    before = text.removesuffix(rest)
+    if _new_names(before) - value_key(corrected.replaced):
+        # "Me pasé a Orange y pago 29": both parts tell something new.
+        rest = text
     told = with_topic(elliptic(rest[:1].upper() + rest[1:]), corrected.replaced, text)
     return replace(corrected, text=told)
+
+
+def _new_names(text: str) -> frozenset[str]:
+    spans = values_of_part(text).get(ValueType.NAME, ())
+    return value_key(" ".join(text[slice(*one)] for one in spans))
 
 
 def _with_object(text: str, earlier: str, announcement: str) -> Statement | None:

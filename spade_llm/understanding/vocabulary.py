@@ -670,7 +670,8 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}(?![\d:.]*\d)|{_NUMBER_WORDS})(?: y media| (?:y|menos) (?:cuarto|cinco|diez|veinte|veinticinco))?)",
         re.IGNORECASE,
     ),
-    ValueType.COLOUR: re.compile(rf"\b(?:(?:dark|light) )?(?:{_COLOURS})\b", re.IGNORECASE),
+    # "Orange" with a capital is a firm.
+    ValueType.COLOUR: re.compile(rf"\b(?!(?<=\w )(?-i:[A-Z]))(?:(?:dark|light) )?(?:{_COLOURS})\b", re.IGNORECASE),
     ValueType.HANDLE: re.compile(
         r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|\bhttps?://\S+|\bwww\.\S+|(?<![\w-])[a-zA-Z]{3,}(?:[-_][a-zA-Z]+)*[-_]?\d+(?:[-_]?\w+)*\b(?!-)"
     ),
