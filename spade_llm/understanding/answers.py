@@ -1232,11 +1232,14 @@ def _weight(concept: str) -> float:
 
 def asks_about_past(question: str) -> bool:
     """Check whether a question is, or may be, about what does not hold any more: `where did I live
-    before?`, `what was my dog called?`."""
+    before?`, `what was my dog called?`, `am I still vegan?`."""
     if _BEFORE.search(question) or _GIVEN_UP.search(question):
         return True
-    is_asked = question.rstrip().endswith("?") or bool(_WH_FIRST.match(question))
-    return is_asked and bool(_PAST_QUESTION.search(question))
+    is_marked = question.rstrip().endswith("?")
+    if _PAST_QUESTION.search(question):
+        return is_marked or bool(_WH_FIRST.match(question))
+    is_if = is_marked and not (_FOR_VALUE.search(question) or _HOW_TO.search(question))
+    return is_if and is_personal(question)
 
 
 def is_about_speaker(question: str) -> bool:
