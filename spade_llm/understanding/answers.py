@@ -199,7 +199,8 @@ _FOR_VALUE = LazyPattern(
 _LONG_NUMBER = re.compile(r"(?<![\w.,:])\d{3,}(?![\w.,:]*\d)")
 _COLOUR = LazyPattern(r"\bcolou?r|\bcolor", _I)
 _BEFORE = LazyPattern(
-    r"\b(?:before|previous(?:ly)?|used? to|formerly|old(?:er)? (?=job|address|phone|car|boss"
+    r"\b(?:before|previous(?:ly)?|used? to|formerly|(?:old(?:er)?|last) (?=job|van|address"
+    r"|phone|car|boss"
     r"|flat|house|school|team|manager|number|email|password|code|gym|bank|doctor|dentist|price|rent"
     r"|size)"
     r"|(?:was|were) (?:the|my|our) (?:old|former|first)|original(?:ly|mente)?|initial(?:ly)?"
@@ -214,11 +215,20 @@ _GIVEN_UP = LazyPattern(
     _I,
 )
 """The question is for what does not hold any more: `which subject did I drop?`"""
+_STILL = LazyPattern(
+    r"\b(?:still|any ?more|no longer|yet|todav[ií]a|a[uú]n|sig[ou]e?s?|seguimos|siguen|ya no)\b", _I
+)
+"""The question is whether something that held holds now."""
 _NO_LONGER = LazyPattern(r"\b(?:ya no|no longer|any ?more)\b", _I)
 _ALIVE = LazyPattern(r"\b(?:sig[ou]e?n?|est[aá]n?) viv[oa]s?\b", _I)
 """`Vivo` means `alive` here, not `I live`."""
 _BEFORE_WHAT = LazyPattern(
     r"(?P<before>\b(?:before|antes)) (?:de(?:l| \w+r a)? )?(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[^?]*)", _I
+)
+_BEFORE_EVENT = LazyPattern(
+    r"\b(?P<before>before|antes) (?:(?:my|our|the|i|we|s?he|they|it)\b|de que\b|del? (?:la "
+    r"|los )?).*$",
+    _I,
 )
 _OWN = LazyPattern(
     r"\b(?:i|i['’]\w+|my|me|mine|we|we['’]\w+|our|us|mis?|m[ií]|nos|nuestr[oa]s?|"
@@ -275,9 +285,10 @@ _WHO_IS_THE = LazyPattern(
     _I,
 )
 _ASKS_JOB = LazyPattern(
-    r"\bwhat(?:['’]?s| is) (?:my|\w+['’]s|his|her) (?:\w+['’]s )?(?:job|trade|profession|occupation)\b"
+    r"\bwhat(?:['’]?s| is) (?:my|\w+['’]s|his|her) (?:\w+['’]s )?(?:job|trade|profession"
+    r"|occupation)\b"
     r"|\bwhat (?:do|does) .{1,20} do (?:for|at) (?:a living|work)\b|\bse? dedic\w+|\bme dedico\b"
-    r"|\b(?:de|en) qu[eé] trabaj\w+",
+    r"|\bwhat does (?:my |our )?[\w' ]{2,20} do\W*$|\b(?:de|en) qu[eé] trabaj\w+",
     _I,
 )
 _TELLS_JOB = LazyPattern(
@@ -289,7 +300,8 @@ _TELLS_JOB = LazyPattern(
 _FAVOURITE = LazyPattern(r"\bfavou?rites?\b|\bfavorit[oa]s?\b|\bpreferid[oa]s?\b", _I)
 _ASKED_ACT = LazyPattern(
     r"\b(?:do|did|am|are|was|were|have|can) (?:i|we) (?:still |usually |normally |always )?"
-    r"(?P<verb>(?!have|got|get|going|like|love|live|work|need|want|take|call|keep in|do\b|be\b|go\b)\w{4,})\b",
+    r"(?P<verb>(?!have|got|get|going|like|love|live|work|need|want|take|call|keep in|do\b|be\b"
+    r"|go\b)\w{4,})\b",
     _I,
 )
 """The verb of a question about what the speaker does: `what do I grow?`."""
@@ -357,6 +369,9 @@ class Question:
         later = _BEFORE_WHAT.search(text)
         # "Where did I live before Leeds?" is not about Leeds.
         text = _BEFORE_WHAT.sub(r"\g<before>", text)
+        if _PAST_QUESTION.search(text):
+            # Nor is "how often did I run before my knee went?" about the knee.
+            text = _BEFORE_EVENT.sub(r"\g<before>", text)
         expected: set[ValueType] = set()
         if _WHEN.search(text):
             is_day = _WHICH_DAY.search(text) is not None
@@ -437,24 +452,13 @@ def find_answers(
             replace(one, is_closed=True) if _follower(asked, one, candidates) else one
             for one in candidates
         ]
-    scored = [
-        (score(asked, one), number, one)
-        for number, one in enumerate(candidates)
-        if asked.wants_before or not one.is_closed or _may_be_closed(question)
-    ]
     least = CERTAIN_SCORE if is_certain else MIN_SCORE
-    # Of two that hold, the older one was before.
-    order = 1 if asked.wants_before else -1
-    found = (one for one in scored if one[0] >= least and _has_what_is_asked(asked, one[2]))
-    scored = sorted(found, key=lambda one: (-one[0], order * one[1]))
-    if not _ALL.search(question):
-        scored = [one for one in scored if _has_asked_verb(asked, one[2])] or scored
+    scored = _scored(asked, candidates, least)
     if not scored and asked.wants_before:
         replaced = (one for one in reversed(candidates) if _is_replaced_by(asked.replaced_by, one))
         return list(islice(replaced, 1))
     if not scored:
         return _successor_of_former(asked, candidates, least)
-    scored = [one for one in scored if not _is_followed(asked, one, scored)] or scored
     ordered = _with_end_first(question, asked, scored)
     best, _, first = ordered[0]
     if _ALL.search(question):
@@ -476,6 +480,25 @@ def _predecessors(
         return []
     former = [one for _, _, one in ordered if one.is_closed]
     return [one for one in former if _holding(one, candidates) == answer][:1]
+
+
+def _scored(
+    asked: Question, candidates: Sequence[Candidate], least: float
+) -> list[tuple[float, int, Candidate]]:
+    """The candidates that answer a question, each with its score and its number, best first."""
+    is_open = asked.wants_before or _may_be_closed(asked.text)
+    scored = [
+        (score(asked, one), number, one)
+        for number, one in enumerate(candidates)
+        if is_open or not one.is_closed
+    ]
+    # Of two that hold, the older one was before.
+    order = 1 if asked.wants_before else -1
+    found = (one for one in scored if one[0] >= least and _has_what_is_asked(asked, one[2]))
+    scored = sorted(found, key=lambda one: (-one[0], order * one[1]))
+    if not _ALL.search(asked.text):
+        scored = [one for one in scored if _has_asked_verb(asked, one[2])] or scored
+    return [one for one in scored if not _is_followed(asked, one, scored)] or scored
 
 
 def _has_asked_verb(asked: Question, candidate: Candidate) -> bool:
@@ -540,20 +563,9 @@ def _follower(
 def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     """Check whether a later statement may tell what holds instead of an older one: it names half of
     what that has of the question, and another value, or tells a change of it."""
+    if _is_beside_question(asked, new, old):
+        return False
     one, other = features(new.text), features(old)
-    is_told = one.is_reported and not _SAID_OF_SPEAKER.search(new.text)
-    # "We got another cat, that makes four" tells how many there are.
-    is_counted = ValueType.NUMBER in asked.expected and _has_other(one, other, ValueType.NUMBER)
-    if new.is_closed or is_told or one.is_plan or (is_beside(new.text, old) and not is_counted):
-        return False
-    # "I can't have aspirin" holds whatever else is prescribed.
-    is_of_denial = stems_of(asked.text) & stems_of(old) <= stems_of(new.text)
-    if not _has_what_is_asked(asked, new) or not (is_of_denial or not other.is_negated):
-        return False
-    if _is_aside(asked, new.text, one.concepts):
-        return False
-    if are_two_of_a_kind(new.text, old) or _tells_of_another(asked, new.text, old):
-        return False
     words = set(split_words(new.text))
     of_names = concepts_of(" ".join(asked.names))
     wanted = (asked.concepts & other.concepts) - general() - light() - kin() - of_names
@@ -567,22 +579,48 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
         # "Ann has moved" does not tell when her birthday is.
         is_dated = one.values_of(ValueType.DAY) or _values(one, ValueType.TIME)
         return ValueType.DAY not in asked.expected or bool(is_dated)
+    if _tells_whether(asked, new.text, old):
+        return True
     is_about_it = 2 * len(found) >= len(wanted) > 0 or (not wanted and bool(asked.names & words))
-    # "I passed my test" tells whether I have passed my driving test.
-    of_question = stems_of(asked.text)
-    shared = of_question & stems_of(old)
-    is_told_if = not _FOR_VALUE.search(asked.text) and bool(
-        of_question & stems_of(new.text) - shared
-    )
-    is_about_it = is_about_it or (
-        is_told_if and 2 * len(shared & stems_of(new.text)) >= len(shared)
-    )
-    if not is_about_it or is_told_if:
-        return is_about_it
     kinds = asked.expected or {ValueType.DAY, ValueType.TIME, ValueType.NUMBER, ValueType.COLOUR}
-    return any(_has_other(one, other, kind) for kind in kinds) or (
-        bool(_WHERE.search(asked.text) and _PLACE.search(new.text) and _PLACE.search(old))
+    has_other = any(_has_other(one, other, kind) for kind in kinds)
+    is_at_place = _WHERE.search(asked.text) and _PLACE.search(new.text) and _PLACE.search(old)
+    return is_about_it and (has_other or bool(is_at_place))
+
+
+def _is_beside_question(asked: Question, new: Candidate, old: str) -> bool:
+    """Check whether a later statement cannot tell what holds instead of an older one: it is over or
+    a plan, others say it of themselves, it adds something, or it is about another being or thing.
+    """
+    one, other = features(new.text), features(old)
+    is_told = one.is_reported and not _SAID_OF_SPEAKER.search(new.text)
+    # "We got another cat, that makes four" tells how many there are.
+    is_counted = ValueType.NUMBER in asked.expected and _has_other(one, other, ValueType.NUMBER)
+    # "I can't have aspirin" holds whatever else is prescribed.
+    is_of_denial = stems_of(asked.text) & stems_of(old) <= stems_of(new.text)
+    return (
+        new.is_closed
+        or is_told
+        or one.is_plan
+        or (is_beside(new.text, old) and not is_counted)
+        or (other.is_negated and not is_of_denial)
+        or not _has_what_is_asked(asked, new)
+        or _is_aside(asked, new.text, one.concepts)
+        or are_two_of_a_kind(new.text, old)
+        or _tells_of_another(asked, new.text, old)
     )
+
+
+def _tells_whether(asked: Question, new: str, old: str) -> bool:
+    """Check whether a later statement answers a question whether something is so: `I passed my
+    test` tells whether I have passed my driving test, of which only the date was known."""
+    if _FOR_VALUE.search(asked.text):
+        return False
+    of_question, said = stems_of(asked.text), stems_of(new)
+    shared = of_question & stems_of(old)
+    is_event = features(new).is_past or is_changed(new)
+    is_told = of_question & said - shared or (is_event and _STILL.search(asked.text))
+    return bool(is_told) and 2 * len(shared & said) >= len(shared)
 
 
 def _is_aside(asked: Question, text: str, concepts: frozenset[str]) -> bool:
@@ -666,13 +704,14 @@ def _is_followed(
         return False
     names = over.values_of(ValueType.NAME) or frozenset()
     return is_over and any(
+        points >= ended[0] - PENALTY
         # "Dr Hill has retired" ends what names her, and is followed by any other doctor.
-        (number > ended[1] or is_changed(one.text) or not names & set(split_words(one.text)))
+        and (number > ended[1] or is_changed(one.text) or not names & set(split_words(one.text)))
         and not one.is_closed
         and not (features(one.text).is_denial or features(one.text).is_ended)
         and features(one.text).beings == over.beings
         and bool(topic & features(one.text).concepts)
-        for _, number, one in scored
+        for points, number, one in scored
     )
 
 
@@ -1013,9 +1052,9 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
         penalty += PENALTY
     if is_own and is_asked and _has_other_owner(candidate.text, asked):
         penalty += PENALTY
-    if "partner" in asked.concepts and said.is_own and not said.concepts & ({"partner"} | COUPLE):
-        # "What does my partner do?" is not answered by what is told of oneself.
-        penalty += PENALTY
+    # "What does my partner do?" is not answered by what is told of oneself.
+    is_of_couple = said.concepts & ({"partner"} | COUPLE)
+    penalty += PENALTY * ("partner" in asked.concepts and said.is_own and not is_of_couple)
     is_subject_asked = not said.subject or bool(said.subject & asked.concepts) or has_name
     # "The doctor raised my dose" is about the speaker.
     is_subject_asked = is_subject_asked or bool(_DONE_TO_OWN.match(candidate.text))
@@ -1210,7 +1249,8 @@ _PAST = LazyPattern(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[�
 _USED_TO = LazyPattern(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
 _CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+")
 _OTHER_SUBJECT = LazyPattern(
-    r"^(?!.*\b(?:me|us|nos)\b)(?!.* (?:is|are|as|es|son|como) (?:my|our|mis?|nuestr))(?!I\b|I['’]|I(?:m"
+    r"^(?!.*\b(?:me|us|nos)\b)(?!.* (?:is|are|as|es|son|como) (?:my|our|mis?|nuestr))(?!I\b"
+    r"|I['’]|I(?:m"
     r"|ve)\b|My\b|Our\b|We\b|The\b|Mi\b|Mis\b|Yo\b|Me\b"
     r"|El\b|La\b"
     r"|It\b|There\b|This\b"

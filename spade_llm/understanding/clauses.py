@@ -305,7 +305,8 @@ _JOKE = LazyPattern(
 )
 """A joke, or the word for one: no statement of the message counts."""
 _SARCASM = LazyPattern(
-    r"^(?:ja(?:ja)+|ha(?:ha)+|lol),? (?:yeah|sure|right|s[ií]|claro|ya|y)\b.{,12}\b(?:and|y) (?:my|mi)\b"
+    r"^(?:ja(?:ja)+|ha(?:ha)+|lol),? (?:yeah|sure|right|s[ií]|claro|ya|y)\b.{,12}\b(?:and"
+    r"|y) (?:my|mi)\b"
     r"|^(?:oh,? )?(?:yeah|sure|right|s[ií]|claro|ya)(?:,? (?:right|sure|claro|ya|seguro))*,? (?:and"
     r"|y) (?:i['’]?m|i am"
     r"|yo)\b",
@@ -315,7 +316,9 @@ _SARCASM = LazyPattern(
 _LAUGHTER = LazyPattern(r"\b(?:jk|lol|lmao|rofl|ha(?:ha)+|ja(?:ja)+|xd+)\b|😂|🤣|😜", _I)
 """Often only friendly: a statement with it is a joke only if it claims an identity, too."""
 _IDENTITY = LazyPattern(
-    r"^(?:i(?:['’]m| am)|(?:yo )?soy) (?:actually |basically |practically )?(?:the|an?|el|la|un|una)\b", _I
+    r"^(?:i(?:['’]m| am)|(?:yo )?soy) (?:actually |basically |practically )?(?:the|an?|el|la|un"
+    r"|una)\b",
+    _I,
 )
 """Identities that people claim in jokes."""
 TAKEN_BACK = LazyPattern(
@@ -330,7 +333,7 @@ _UNREAL = LazyPattern(
     r"\b(?:if (?!possible|needed|you\b|anyone\b|(?:that|it|this) (?:helps|matters|counts|makes)"
     r"|i remember|i recall|memory)|unless|whether"
     r"|suppose|supposing|imagine (?!that!)\w|let['’]?s say|as if"
-    r"|as though"
+    r"|as though|could (?:eat a horse|murder an?|kill for|sleep for a week)"
     r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed|in (?:this|the|a) (?:game|story|book"
     r"|movie|film|novel|scenario|dream|example|song)|for example|for instance|hypothetical\w*"
     r"|people say|would(?:n['’]t)? (?!you believe|like|love|prefer|rather)|could have|might be"
@@ -673,13 +676,15 @@ _SPLIT = LazyPattern(
     r"|\s+(?:and|so|then|y)\s+|,?\s(?:but|pero)\s(?=my|our|mis?\b|she|he|they))"
     r"(?:(?:then|also|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego"
     r"|al final|resulta que|it turns out),? )*"
-    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought (?!in\b|for\b|at\b|on\b|from\b|last\b)|got (?:an?|the) |i(?![\s.!]*$)|i['’](?:m|ve)"
+    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought (?!in\b|for\b|at\b|on\b|from\b|last\b)"
+    r"|got (?:an?|the) |i(?![\s.!]*$)|i['’](?:m|ve)"
     r"|my (?!\w+,)"
     r"|on (?=(?!the\b)[^\W\d_]{4,} \d+(?: ?m?c?g)? (?:once|twice|a day|daily|every|in|at)\b)"
     r"|our (?!\w+,)"
     r"|we|we['’](?:re|ve)|call me|she|he|they"
     r"|mi (?!\w+,)|mis"
-    r"|sus? (?!nombre)[\w-]+(?= (?:es|son|est[aá]n?|cumple)\b)|no me|(?:se )?me \w{3,}(?<!r)"
+    r"|(?:his|her|its) (?=(?:[\w-]+ ){1,2}is\b)|sus? (?!nombre)[\w-]+(?= (?:es|son|est[aá]n?"
+    r"|cumple)\b)|no me|(?:se )?me \w{3,}(?<!r)"
     r"|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
     r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos"
     r"|tomo|toco|juego|conduzco|peso|mido|cobro"

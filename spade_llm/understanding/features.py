@@ -39,7 +39,9 @@ _ENDED = LazyPattern(
     r"|vender)"
     r"|(?:got|was|were|been) (?:stolen|nicked|pinched|robbed)"
     r"|(?:some(?:one|body)|they|thieves)(?:['’]ve| have|['’]s| has)? (?:stole[n]?|nicked|pinched)"
-    r"|stopped|quit(?:ted)?|ceased|lost|(?<!\d )left|leaving"
+    r"|stopped|quit(?:ted)?|ceased|lost|leaving"
+    r"|(?<!\d )(?<!the )left(?! (?:ear|eye|hand|arm|leg|knee|foot|side|ankle|shoulder|hip"
+    r"|breast)\b)"
     r"|resigned|hand(?:ed|ing) in (?:my|his|her) (?:notice|resignation)"
     r"|g(?:ave|iven) (?:in )?(?:my|his|her) notice"
     r"|cancel\w+|(?:is|are|was|were|['’]s) (?:all )?off(?=$|[,.;!]| now\b| again\b)|scrapped|axed"
@@ -139,11 +141,22 @@ _REPORTED = LazyPattern(
     _I,
 )
 """Another person says it of themselves: `Ana says she lives in Rome`."""
+_ADVICE = LazyPattern(
+    r"^(?:(?:the|my|our|his|her|el|la|mi) )?(?:[\w-]+ )?(?:doctor|dr|gp|nurse|pharmacist"
+    r"|chemist|vet"
+    r"|dentist|physio|consultant|specialist|optician|midwife|dietician|m[eé]dic[oa]|doctora"
+    r"|enfermer[oa]|farmac[eé]utic[oa]|veterinari[oa]|oculista|pediatra|dentista|fisio|matrona)"
+    r"(?: [A-Z]\w+)? (?:says|said|told|wants|dice|dijo|quiere)\b"
+    r".*\b(?:should|must|ha[sd]? to|have to|needs? to|can only|que (?:(?:a|le|les|me|se|solo"
+    r"|s[oó]lo) |mi \w+ )+[^\W\d_]+[ae]n?)\b",
+    _I,
+)
+"""What somebody has to do by the word of a doctor or a vet: it holds, whoever says it."""
 _CHANGE = LazyPattern(
     r"\b(?:now|got (?:stolen|extended|renewed)|was stolen|extended|these days|nowadays|lately"
     r"|from now on|[uú]ltimamente|a partir de ahora"
     r"|turns out|in the end|al final(?! de)|on hold|upped|(?:gone|went|going) over to"
-    r"|signed (?:for|by)"
+    r"|signed (?:for|by)|(?:vet|doctor|gp|nurse|consultant|dietician) wants"
     r"|destinad[oa]|fichad[oa]|ficharon|fichó"
     r"|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
     r"|rescheduled|postponed|delayed|reset|brought forward"
@@ -264,7 +277,7 @@ def features(text: str) -> Features:
         is_ended=bool(_ENDED.search(text)),
         is_past=bool(_PAST_EVENT.search(text)),
         is_plan=bool(_PLAN.search(text)) or is_scheduled(text),
-        is_reported=bool(_REPORTED.search(text)),
+        is_reported=bool(_REPORTED.search(text) and not _ADVICE.search(text)),
     )
 
 

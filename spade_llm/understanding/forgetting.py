@@ -263,11 +263,7 @@ def read_forget_request(text: str) -> ForgetRequest | None:
 def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | None:
     """The request with the words behind its verb, and those of the sentences before it."""
     head, _, behind = rest.partition(",")
-    if _IT.match(head.strip()) and (typed_values(behind) or is_changed(behind)):
-        # "Forget that, it's on Friday" corrects what was said.
-        return None
-    if behind and is_statement(behind.strip()) and _tells_again(head, behind):
-        # "Scrap the player bit, my favourite player is Ann".
+    if _tells_again(head.strip(), behind.strip()):
         return None
     if _IT.match(head.strip()) and (private := _PRIVATE.match(behind.strip())):
         topic = _INTRODUCTION.sub("", private["topic"])
@@ -299,9 +295,13 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
 
 
 def _tells_again(head: str, behind: str) -> bool:
-    """Check whether a statement behind a request gives what it names another value."""
-    named = concepts_of(head) - general()
-    return bool(typed_values(behind) and (named & concepts_of(behind) or stems_of(head) & stems_of(behind)))
+    """Check whether a request corrects what was said: `forget that, it's on Friday`, `scrap the
+    player bit, my favourite player is Ann`."""
+    if _IT.match(head) and (typed_values(behind) or is_changed(behind)):
+        return True
+    named = (concepts_of(head) - general()) | stems_of(head)
+    is_told = bool(typed_values(behind)) and is_statement(behind)
+    return is_told and bool(named & (concepts_of(behind) | stems_of(behind)))
 
 
 def several_topics(topic: str) -> list[str]:

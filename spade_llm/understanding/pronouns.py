@@ -58,7 +58,8 @@ _THIRD_VERB = LazyPattern(
     r"|primavera|ve[cz]|curso|d[ií]a|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo))"
     r"(?:no |ya |tambi[eé]n |ahora )?"
     rf"(?:(?:se )?(?!gusta|encanta|hay|toca|queda|van?\b){THIRD_SPANISH}"
-    r"|va a (?!llover|haber|nevar|ser\b|hacer)|va al (?=cole\w*|insti\w*|guarde\w*|jard[ií]n|m[eé]dico|gimnasio)"
+    r"|va a (?!llover|haber|nevar|ser\b|hacer)|va al (?=cole\w*|insti\w*|guarde\w*|jard[ií]n"
+    r"|m[eé]dico|gimnasio)"
     r"|se (?:va|vuelve|muda|casa|queda|jubila|separa|viene|marcha|traslada)"
     r"|les? (?:gusta|encanta)n?)\b",
     _I,

@@ -58,9 +58,11 @@ ADDITION = LazyPattern(
 )
 """The statement adds something, and replaces nothing."""
 FORMER = LazyPattern(
-    r"\b(?:my|our|his|her) (?:first|former|previous|late|ex-?) ?(?:wife|husband|partner|boss|dog|cat|job|car"
+    r"\b(?:my|our|his|her) (?:first|former|previous|late|ex-?) ?(?:wife|husband|partner|boss"
+    r"|dog|cat|job|car"
     r"|house|school|teacher)\b"
-    r"|\b(?:mi|nuestr[oa]|su) (?:primer[ao]?|anterior|difunt[oa]|ex)[ -](?:mujer|marido|espos[oa]|pareja|jef[ea]"
+    r"|\b(?:mi|nuestr[oa]|su) (?:primer[ao]?|anterior|difunt[oa]|ex)[ -](?:mujer|marido"
+    r"|espos[oa]|pareja|jef[ea]"
     r"|perr[oa]|gat[oa]|trabajo|coche|casa|piso)\b",
     _I,
 )
@@ -193,7 +195,8 @@ _LIGHT_WORDS = (
 _JOB = frozenset({"work", "profession", "role"})
 _OWN_TEAM = LazyPattern(
     r"^(?:it['’]?s\b|it is|es\b"
-    r"|(?:i|we|yo)(?:['’]?m| am)? (?:support|follow|play (?:for|in)|on\b|in\b|an? \w+ (?:fan|supporter))"
+    r"|(?:i|we|yo)(?:['’]?m| am)? (?:support|follow|play (?:for|in)|on\b|in\b|an? \w+ (?:fan"
+    r"|supporter))"
     r"|(?:my|our|mi|nuestro) (?:\w+ )?(?:team|club|equipo)\b"
     r"|(?:yo )?(?:soy|sigo|juego en|voy con|le voy|apoyo)\b)",
     _I,
@@ -348,11 +351,10 @@ def is_beside(new: str, old: str) -> bool:
 
 def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
     """Check whether an event ends an older statement that has a concept which it ends."""
-    if holds_without_companion(event, old) or (other.is_ended and ends(old, other.concepts)):
-        # "We split up" does not end that we split up.
-        return False
-    if ends(event, frozenset({"partner"})) and other.beings - COUPLE:
-        # "I share a flat with two girls" tells of no couple.
+    is_same_end = other.is_ended and ends(old, other.concepts)
+    # "I share a flat with two girls" tells of no couple.
+    is_of_others = ends(event, frozenset({"partner"})) and other.beings - COUPLE
+    if holds_without_companion(event, old) or is_same_end or is_of_others:
         return False
     if is_end_of_another(event, old):
         return False
@@ -668,9 +670,8 @@ def _has_same_holder(new: Statement, old: str, one: Features, other: Features) -
     after, before = one.topic - shared, other.topic - shared
     # "The call is on Friday" leaves out which: the one that is known.
     is_known = after <= before and bool(new.is_change or COPULA.match(new.text))
-    if shared <= {"name"} and not (
-        one.values_of(ValueType.DAY) and other.values_of(ValueType.DAY) and is_known
-    ):
+    are_dated = one.values_of(ValueType.DAY) and other.values_of(ValueType.DAY)
+    if shared <= {"name"} and not (are_dated and is_known):
         return _named(new.text, one) == _named(old, other)
     if shared <= {"home"} and not one.beings:
         is_detail = bool(_STREET.search(new.text)) != bool(_STREET.search(old))
@@ -688,11 +689,13 @@ def _has_same_holder(new: Statement, old: str, one: Features, other: Features) -
         return (after == before or is_known) and not (one.is_past and other.is_past)
     if shared & _OF_THINGS:
         return after == before
-    if "team" in shared and not new.is_change:
-        return bool(_OWN_TEAM.match(new.text) and _OWN_TEAM.match(old))
     if shared <= _JOB and not one.beings:
         return bool(_OWN_JOB.match(old)) and not other.is_past
-    return not (shared <= {"age"} and (after | before) & {"height", "weight"})
+    # "Book club is on Friday" says nothing of what is read for it.
+    is_of_club = "team" in shared and not new.is_change
+    is_own_club = _OWN_TEAM.match(new.text) and _OWN_TEAM.match(old)
+    is_of_size = shared <= {"age"} and (after | before) & {"height", "weight"}
+    return not (is_of_size or (is_of_club and not is_own_club))
 
 
 def _is_of_speaker(text: str, said: Features) -> bool:

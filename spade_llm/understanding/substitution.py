@@ -417,18 +417,22 @@ def with_types(
         # "Friday at 11" instead of "Wednesday": the whole expression takes the place.
         first = min(start for spans in types.values() for start, _ in spans)
         last = max(end for spans in types.values() for _, end in spans)
-        if concepts_of(outside(new[first:last], values_of_part(new[first:last]))) & concepts_of(earlier):
-            # "With Sky now for the broadband, £29" repeats what has the value.
-            return None
         kind = next(one for one in types if one in before)
-        start, end = _nearest(earlier, before[kind], anchor)
-        text = earlier[:start] + new[first:last] + earlier[end:]
+        text = _with_expression(earlier, new[first:last], _nearest(earlier, before[kind], anchor))
     else:
         places = {kind: _nearest(earlier, before[kind], anchor) for kind in types}
         text = _with_each(earlier, new, types, places)
     if text == earlier:
         return None
     return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def _with_expression(earlier: str, value: str, place: tuple[int, int]) -> str:
+    """The text with an expression in a place; unchanged if that names what the text is about
+    (`Sky now for the broadband, £29`)."""
+    of_other = concepts_of(outside(value, values_of_part(value)))
+    is_repeated = bool(of_other & concepts_of(earlier))
+    return earlier if is_repeated else earlier[: place[0]] + value + earlier[place[1] :]
 
 
 def _with_each(

@@ -479,6 +479,7 @@ _PHRASES = (
     (r"\ble voy (?:al?|a l[ao]s) (?-i:[A-ZÁÉÍÓÚÑ])|\ba qu[eé] equipo\b", "team sport"),
     (r"\b(?:i|we) used to\b|\byo sol[ií]a\b|\bsol[ií]a(?:mos)? \w+r\b", "habit"),
     (r"\b(?:what|which) (?:subject|degree|course) (?:am|do|did|was) i\b|\bmy (?:degree|major)\b|\bqu[eé] (?:carrera|grado) (?:hago|curso|estudio)\b", "study degree"),
+    (r"\boperat(?:e|es|ing|ed) on (?:me|him|her|us|my)\b|\bme (?:opera|operan|oper[oó]|va a operar)\b|\bsurgeons?\b|\bcirujan[oa]s?\b", "surgery surgeon"),
     (r"\bmartial arts?\b|\bartes marciales\b", "martialart"),
     (r"\bwhat do (?:i|we) (?:press|type|dial|key in|punch in|enter)\b|\bqu[eé] (?:pulso|marco|tecleo|pulsamos)\b", "code pin"),
     (r"\b(?:el|la) (?:repartidora?|mensajer[oa])\b|\bdelivery (?:man|driver|guy|woman)\b", "package"),
@@ -671,7 +672,9 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         re.IGNORECASE,
     ),
     # "Orange" with a capital is a firm.
-    ValueType.COLOUR: re.compile(rf"\b(?!(?<=\w )(?-i:[A-Z]))(?:(?:dark|light) )?(?:{_COLOURS})\b", re.IGNORECASE),
+    ValueType.COLOUR: re.compile(
+        rf"\b(?!(?<=\w )(?-i:[A-Z]))(?:(?:dark|light) )?(?:{_COLOURS})\b", re.IGNORECASE
+    ),
     ValueType.HANDLE: re.compile(
         r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|\bhttps?://\S+|\bwww\.\S+|(?<![\w-])[a-zA-Z]{3,}(?:[-_][a-zA-Z]+)*[-_]?\d+(?:[-_]?\w+)*\b(?!-)"
     ),
