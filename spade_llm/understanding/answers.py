@@ -259,7 +259,7 @@ _FOR_TASKS = LazyPattern(
     r"|(?:tengo|hay) algo (?:pendiente|que hacer))[\s?]*$",
     _I,
 )
-_AGE_ASKED = LazyPattern(r"\bhow old\b|\bcu[aá]ntos a[ñn]os (?:ten|tien)", _I)
+_AGE_ASKED = LazyPattern(r"\bhow old\b|\bqu[eé] edad\b|\bcu[aá]ntos a[ñn]os (?:ten|tien)", _I)
 _AGE_TOLD = LazyPattern(
     r"\b(?:(?:ten(?:go|emos)|tiene[ns]?) (?:\S+ ){1,3}?a[ñn]os"
     r"|cumpl\w+|va a hacer|de \d+|nac\w+|turn\w*|old|ages?|aged|born"
@@ -1169,7 +1169,9 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
     points = CHANGED_SCORE if is_newer else 0.0
     points -= DOUBT_PENALTY if candidate.is_doubtful else 0.0
     is_former = FORMER.search(candidate.text) and not FORMER.search(asked.text)
-    used_to = bool(_USED_TO.search(candidate.text) or is_former)
+    used_to = bool(
+        _USED_TO.search(candidate.text) or _WAS_FOR_YEARS.search(candidate.text) or is_former
+    )
     if asked.wants_before:
         return points + (PENALTY if candidate.is_closed or used_to else -SMALL_PENALTY)
     points -= SMALL_PENALTY if candidate.is_closed else 0.0
@@ -1248,6 +1250,12 @@ _PAST_QUESTION = LazyPattern(
 _PAST = LazyPattern(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[íaáé]ba)\b", _I)
 _USED_TO = LazyPattern(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
 _CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+")
+_WAS_FOR_YEARS = LazyPattern(
+    r"\bestuve (?:\w+ )?a[ñn]os\b|\bi was an? .*\bfor (?:\w+ )?years\b|\bera (?:el |la |un "
+    r"|una )?\w+"
+    r"(?: de [\w ]+)?$",
+    _I,
+)
 _OTHER_SUBJECT = LazyPattern(
     r"^(?!.*\b(?:me|us|nos)\b)(?!.* (?:is|are|as|es|son|como) (?:my|our|mis?|nuestr))(?!I\b"
     r"|I['’]|I(?:m"

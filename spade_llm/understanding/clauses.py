@@ -203,7 +203,7 @@ _IMPERATIVE = LazyPattern(
     r"|rephrase|paraphrase|proofread|correct|fix|act as|pretend|imagine|describe|compare|count"
     r"|say|sing"
     r"|repeat|answer|reply|stop|continue|read|check|turn|set|buy|create|generate|think"
-    r"|traduce|tradúceme|pásame|escribe|escríbeme|di|dime|cuéntame|muestra|muéstrame|dame|haz|hazme|busca"
+    r"|traduc[íi]|escrib[íi]|correg[íi]|resum[íi]|redact[áa]|traduce|tradúceme|pásame|escribe|escríbeme|di|dime|cuéntame|muestra|muéstrame|dame|haz|hazme|busca"
     r"|lista|explica|explícame|resume|calcula|pon|abre|manda|envía|ay[uú]dame|recu[eé]rdame"
     r"|recomi[eé]ndame|sugiere|redacta|corrige|imagina|act[uú]a|finge|repite|canta|cuenta"
     r"|describe|compara|responde|contesta)(?!\s+(?:is|es|are)\b)\b",
@@ -683,7 +683,8 @@ _SPLIT = LazyPattern(
     r"|our (?!\w+,)"
     r"|we|we['’](?:re|ve)|call me|she|he|they"
     r"|mi (?!\w+,)|mis"
-    r"|(?:his|her|its) (?=(?:[\w-]+ ){1,2}is\b)|sus? (?!nombre)[\w-]+(?= (?:es|son|est[aá]n?"
+    r"|(?<=and )(?:his|her|its) (?=(?:[\w-]+ ){1,2}is\b)|sus? (?!nombre)[\w-]+(?= (?:es|son"
+    r"|est[aá]n?"
     r"|cumple)\b)|no me|(?:se )?me \w{3,}(?<!r)"
     r"|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
     r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos"

@@ -15,6 +15,7 @@ from spade_llm.understanding.pronouns import leading_noun, noun_phrases
 from spade_llm.understanding.replacement import (
     COPULA,
     EXCLUSIVE,
+    FORMER,
     INTRODUCES,
     REASON,
     Statement,
@@ -184,6 +185,8 @@ _EXCHANGED = LazyPattern(
     r"|pusieron"
     r"|puesto|recet\w+|mand\w+|(?:gave|put) (?:me|her|him)(?: on)?) (?:(?:the|el|la) )?"
     r"(?P<new6>[^,;]{1,40})$"
+    r"|\bclosed (?:my |our |the )?(?P<old7>(?-i:[A-Z])[\w-]+)(?: accounts?)? and opened"
+    r" (?:an? (?:new )?(?:account|one)|one) (?:with|at) (?P<new7>(?-i:[A-Z])[\w-]+)"
     r"|\b(?:from|de|del) (?P<old4>(?:(?! (?:le|me|se|nos|ha|han|he) )[^,;]){1,40}?) (?:to|al?)"
     r" (?P<new4>[^,;]{1,40})(?=$|[,;])",
     _I,
@@ -828,7 +831,8 @@ def _restated_noun(
 def _is_of_other_thing(text: str, statement: str) -> bool:
     """Check whether a text tells of another being, or of another medicine, than a statement."""
     is_of_other = is_of_another(text, statement) or _is_of_other_subject(text, statement)
-    return is_of_other or names_other_medicine(text, statement)
+    is_former = bool(FORMER.search(text)) != bool(FORMER.search(statement))
+    return is_of_other or is_former or names_other_medicine(text, statement)
 
 
 def _is_of_other_subject(text: str, statement: str) -> bool:

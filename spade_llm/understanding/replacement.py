@@ -59,11 +59,11 @@ ADDITION = LazyPattern(
 """The statement adds something, and replaces nothing."""
 FORMER = LazyPattern(
     r"\b(?:my|our|his|her) (?:first|former|previous|late|ex-?) ?(?:wife|husband|partner|boss"
-    r"|dog|cat|job|car"
-    r"|house|school|teacher)\b"
-    r"|\b(?:mi|nuestr[oa]|su) (?:primer[ao]?|anterior|difunt[oa]|ex)[ -](?:mujer|marido"
-    r"|espos[oa]|pareja|jef[ea]"
-    r"|perr[oa]|gat[oa]|trabajo|coche|casa|piso)\b",
+    r"|dog|cat"
+    r"|job|car|house|school|teacher)\b|\b(?:my|our) old \w+(?: \w+)? (?:was|were)\b"
+    r"|\b(?:mi|nuestr[oa]|su) (?:primer[ao]?|anterior|difunt[oa]|ex)[ -](?:mujer|marido|espos[oa]"
+    r"|pareja|jef[ea]|perr[oa]|gat[oa]|trabajo|coche|casa|piso)\b"
+    r"|\bmi antigu[oa] \w+ era\b",
     _I,
 )
 """Somebody or something of the past, beside whom or which is another one now."""

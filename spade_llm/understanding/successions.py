@@ -163,6 +163,13 @@ _SUCCEEDS = LazyPattern(
 )
 """A clause tells what holds instead: it says so, or tells what was taken."""
 
+_REASON = LazyPattern(
+    r"^(?:no me daba (?:la vida|tiempo)|no (?:me )?(?:ten[ií]a|quedaba) tiempo"
+    r"|i (?:couldn['’]?t|didn['’]?t)\b"
+    r"|(?:it|they) (?:was|were|got) too\b|era (?:muy|demasiado)\b|me cans[eé]\b|no pod[ií]a\b)",
+    _I,
+)
+"""Why something is over, and not what holds instead."""
 _NOW = LazyPattern(
     r"\b(?:now|instead|these days|nowadays|from now on|ahora|actualmente|últimamente)\b"
     r"|^(?:since|desde(?: que)?)\b",
@@ -641,6 +648,8 @@ def is_successor(text: str, earlier: str, announcement: str) -> bool:
     """Check whether a clause behind an announcement says what holds instead."""
     # "I'm at Aldi" is as much about work as about a home.
     about = features(text).topic - phrase_concepts(text)
+    if _REASON.match(text):
+        return False
     if INTRODUCES.search(text) or about & EXCLUSIVE - features(earlier).topic:
         return False
     types = values_of_part(text)
