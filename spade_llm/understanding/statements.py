@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
+from spade_llm.search.terms import split_words
 from spade_llm.understanding.clauses import (
     FINITE,
     MAX_STATEMENT_CHARS,
@@ -474,13 +475,27 @@ def _leaves_value(text: str, corrected: Statement) -> bool:
     price = _PRICE.search(text)
     amount = (price["number"] or price["amount"]) if price else ""
     is_price_left = amount not in corrected.text
-    return is_price_left or any(
-        kind in new
-        and kind in old
-        and not any(text[slice(*one)] in corrected.text for one in new[kind])
-        and any(corrected.replaced[slice(*one)] in corrected.text for one in old[kind])
-        for kind in (ValueType.NUMBER, ValueType.DAY)
+    return (
+        is_price_left
+        or _leaves_profession(text, corrected)
+        or any(
+            kind in new
+            and kind in old
+            and not any(text[slice(*one)] in corrected.text for one in new[kind])
+            and any(corrected.replaced[slice(*one)] in corrected.text for one in old[kind])
+            for kind in (ValueType.NUMBER, ValueType.DAY)
+        )
     )
+
+
+def _leaves_profession(text: str, corrected: Statement) -> bool:
+    """Check whether a corrected statement still has the profession for which the clause has another
+    one: `ahora soy recepcionista en el Miramar` after `trabajo de camarero en La Parra`."""
+    new, kept = (
+        {word for word in split_words(said) if "profession" in concepts_of(word)}
+        for said in (text, corrected.text)
+    )
+    return bool(new and kept) and not new & kept
 
 
 def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list[Statement]:
