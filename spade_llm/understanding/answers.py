@@ -462,7 +462,8 @@ def find_answers(
     ordered = _with_end_first(question, asked, scored)
     best, _, first = ordered[0]
     if _ALL.search(question):
-        return [one for points, _, one in ordered if points >= best - SMALL_PENALTY][:MAX_ANSWERS]
+        near = [one for points, _, one in ordered if points >= best - SMALL_PENALTY]
+        return [one for one in near if not _is_moved(asked, one, near)][:MAX_ANSWERS]
     if not asked.wants_before and (follower := _follower(asked, first, candidates)):
         return [follower, replace(first, is_earlier=True)]
     return [*_predecessors(question, first, ordered, candidates), first]
@@ -547,6 +548,14 @@ def _holding(former: Candidate, candidates: Sequence[Candidate]) -> Candidate | 
 def _is_replaced_by(words: frozenset[str], candidate: Candidate) -> bool:
     """Check whether a statement does not hold any more, and its successor has all these words."""
     return bool(words) and words <= set(split_words(candidate.successor))
+
+
+def _is_moved(asked: Question, one: Candidate, others: Sequence[Candidate]) -> bool:
+    """Check whether another answer tells a change of this one: `I've put the pills up in the
+    kitchen instead`."""
+    changes = (other for other in others if other != one and is_changed(other.text))
+    is_past = asked.wants_before
+    return not is_past and any(_may_follow(asked, other, one.text) for other in changes)
 
 
 def _follower(
@@ -651,6 +660,7 @@ def _tells_of_another(asked: Question, new: str, old: str) -> bool:
     return (
         bool(beings - other.beings - COUPLE)
         or _is_of_owned(new, asked)
+        or (is_about_speaker(asked.text) and _has_other_owner(new, asked))
         or (is_of_named and is_about_speaker(asked.text))
         or (bool(role_in_state(new)) and not role_in_state(old))
     )
@@ -1100,11 +1110,12 @@ def _is_of_couple(asked: Question, said: Features) -> bool:
 
 def _has_other_owner(text: str, asked: Question) -> bool:
     """Check whether a being of a statement belongs to somebody else: `Ana's mother` is not mine."""
+    by_relative = [found["owner"] or found["owner2"] for found in _OF_RELATIVE.finditer(text)]
     return any(
         concepts_of(found["noun"] or found["noun2"]) & kin()
         and (found["name"] or found["name2"]).lower() not in asked.names
         for found in _OWNER.finditer(text)
-    )
+    ) or any(concepts_of(one) & (kin() | {"partner"}) - asked.concepts for one in by_relative)
 
 
 def _is_of_owned(text: str, asked: Question) -> bool:
@@ -1232,6 +1243,12 @@ _OWNER = LazyPattern(
     r"(?P<name>[^\W\d_]\w+)['’]s (?P<noun>[a-z]\w+)"
     r"|(?P<noun2>\w+) de (?P<name2>[A-ZÁÉÍÓÚÑ]\w+)"
 )
+_OF_RELATIVE = LazyPattern(
+    r"^(?:my|our) (?P<owner>[\w-]+)['’]s \w+(?:['’]s| is| was)\b"
+    r"|^(?:el|la|los|las) \w+ de (?:mi|nuestr[oa]) (?P<owner2>[\w-]+)\b",
+    _I,
+)
+"""Somebody of a relative: `my girlfriend's boss is …`."""
 _OF = LazyPattern(r"['’]s\b| (?:de|del|of)\b", _I)
 _DONE_TO_OWN = LazyPattern(
     r"^(?:the|el|la) [\w-]+ (?:(?:has|ha|me|nos) )*(?:\w+ed|put|gave|cut|took|set|made|\w+[óa]d?o?)"

@@ -77,7 +77,8 @@ _LEAD_IN = LazyPattern(
     r"|ay(?=,)(?:, hij[oa](?: m[ií][oa])?)?"
     r"|(?:to be )?honest"
     r"|tbh|(?:the )?(?:thing|fact|truth) is(?: that)?|fun fact|guess what|believe it or not"
-    r"|on top of (?:all )?that|what['’]?s more|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
+    r"|would you believe(?: it)?(?= ?,)|on top of (?:all )?that|what['’]?s more"
+    r"|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
     r"|a ver|total que|encima(?! de)|es que|f[ií]jate(?: que)?"
     r"|(?:\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
     r"|(?:thanks|thank you|gracias|yes|yeah|yep|s[ií]|claro|jo|damn|feck|fuck|shit|crap|g(?:od|osh)"
@@ -293,7 +294,7 @@ _NOT_TO_KNOW = LazyPattern(
 """A request not to know something any more, which has the form of a statement."""
 _GAME = LazyPattern(
     r"^(?:ok(?:ay)?,? |so,? )?(?:(?:let['’]?s|shall we|can we) (?:play|pretend|role-?play)\b"
-    r"|(?:juguemos|vamos a jugar|jugamos) a\b)(?=.*[:,;]| (?:that|you)| que\b"
+    r"|(?:juguemos|vamos a jugar|jugamos) a\b)(?=.*[:,;]| (?:that|you|i['’]?m|i am)\b| que\b"
     r"|[^.]*\. (?:you['’]?re|you are|i['’]?m|i am|t[uú] eres|(?:yo )?soy)\b)",
     _I,
 )
@@ -333,7 +334,7 @@ _UNREAL = LazyPattern(
     r"\b(?:if (?!possible|needed|you\b|anyone\b|(?:that|it|this) (?:helps|matters|counts|makes)"
     r"|i remember|i recall|memory)|unless|whether"
     r"|suppose|supposing|imagine (?!that!)\w|let['’]?s say|as if"
-    r"|as though|could (?:eat a horse|murder an?|kill for|sleep for a week)"
+    r"|as though|i must be \d\d+|could (?:eat a horse|murder an?|kill for|sleep for a week)"
     r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed|in (?:this|the|a) (?:game|story|book"
     r"|movie|film|novel|scenario|dream|example|song)|for example|for instance|hypothetical\w*"
     r"|people say|would(?:n['’]t)? (?!you believe|like|love|prefer|rather)|could have|might be"

@@ -12,7 +12,13 @@ from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import is_statement, lead_in_end, told_off_the_record
 from spade_llm.understanding.features import features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
-from spade_llm.understanding.replacement import COPULA, Statement, are_two_of_a_kind, replaces
+from spade_llm.understanding.replacement import (
+    COPULA,
+    Statement,
+    are_two_of_a_kind,
+    replaces,
+    tells_own_home,
+)
 from spade_llm.understanding.spelling import plain_spanish
 from spade_llm.understanding.statements import read_message
 from spade_llm.understanding.vocabulary import (
@@ -352,6 +358,8 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
             for number, one in enumerate(statements)
             if specific - _SECRETS <= _subject_concepts(one)
         ]
+    if not found and specific == {"address"}:
+        found = [number for number, one in enumerate(statements) if tells_own_home(one)]
     return (not with_mentions and named) or found or _akin(topic, statements)
 
 

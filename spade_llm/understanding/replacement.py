@@ -376,7 +376,8 @@ def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
         return False
     # "Mum came home" ends nothing of her work at the hospital.
     is_of_job = bool(other.concepts & _JOB) and not ends(event, _JOB)
-    subjects = (said.subject & said.beings - COUPLE for said in (one, other))
+    # "Le dieron el alta a mamá": she is no subject, but the only being.
+    subjects = ((said.subject & said.beings or said.beings) - COUPLE for said in (one, other))
     # What was mended need not be what was broken.
     shared = one.topic & other.topic - {"break", "breakdown", "lose", "steal", "lend", "owe"}
     names = (said.values_of(ValueType.NAME) or frozenset() for said in (one, other))

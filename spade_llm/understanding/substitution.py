@@ -103,6 +103,7 @@ _MEASURED = LazyPattern(r"(?P<thing>[^\W\d_][\w-]{3,}),? \d[\d.,]* ?[^\W\d_]{1,1
 _PER = LazyPattern(r"/ ?[a-z]+$", _I)
 _MONEY = LazyPattern(r" (?:pounds?|quid|euros?|dollars?|libras?|d[oó]lares)\b", _I)
 TOKEN = LazyPattern(r"[\w'’-]+|[^\w'’-]+")
+_PREPOSITIONS = frozenset({"with", "to", "from", "at", "in", "by", "con", "en", "de", "desde"})
 _CONJUNCTION = LazyPattern(r"\s*[,&/]?\s*(?:(?:and|or|y|e|o|u)\s)?\s*$", _I)
 _VERB_ENDS = LazyPattern(
     r"^(?:i|we|he|she|they|(?:my|our) [\w-]+)(?: \w+ly| usually| always| often)? [\w-]+$"
@@ -403,6 +404,7 @@ def with_types(
         for kind, spans in values_in_place_of(new, types, earlier).items()
         if kind != ValueType.NAME or not _is_about(new, earlier, spans)
     }
+    before |= _names_behind_same_word(earlier, before, new, types)
     text = earlier
     if not types.keys() & before.keys():
         return None
@@ -425,6 +427,19 @@ def with_types(
     if text == earlier:
         return None
     return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def _names_behind_same_word(earlier: str, before: Spans, new: str, types: Spans) -> Spans:
+    """The names of the earlier statement behind the preposition of the new one: `with Emirates`
+    takes the place of `with Air India`, not of `to Delhi`. Empty if there are none."""
+    if not {ValueType.NAME} <= types.keys() & before.keys():
+        return {}
+    words = new[: types[ValueType.NAME][0][0]].lower().split()
+    names = before[ValueType.NAME]
+    if not words or words[-1] not in _PREPOSITIONS:
+        return {}
+    same = tuple(one for one in names if earlier[: one[0]].lower().endswith(f" {words[-1]} "))
+    return {ValueType.NAME: same} if same else {}
 
 
 def _with_expression(earlier: str, value: str, place: tuple[int, int]) -> str:
