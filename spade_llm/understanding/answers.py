@@ -590,7 +590,10 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
         return ValueType.DAY not in asked.expected or bool(is_dated)
     if _tells_whether(asked, new.text, old):
         return True
+    named = stems_of(asked.text) & stems_of(old) - light()
+    is_half = 2 * len(named & stems_of(new.text)) >= len(named) > 0
     is_about_it = 2 * len(found) >= len(wanted) > 0 or (not wanted and bool(asked.names & words))
+    is_about_it = is_about_it or (is_half and bool(found))
     kinds = asked.expected or {ValueType.DAY, ValueType.TIME, ValueType.NUMBER, ValueType.COLOUR}
     has_other = any(_has_other(one, other, kind) for kind in kinds)
     is_at_place = _WHERE.search(asked.text) and _PLACE.search(new.text) and _PLACE.search(old)
@@ -919,8 +922,15 @@ def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
             and _lacks_companion(candidate)
         )
         or bool(_AGE_ASKED.search(asked.text) and not _AGE_TOLD.search(candidate.text))
+        or (bool(_WHICH_DAY.search(asked.text)) and not _tells_day(candidate.text))
         or (bool(_WHO_DOES.match(asked.text)) and _tells_of_nobody_else(asked, candidate.text))
     )
+
+
+def _tells_day(text: str) -> bool:
+    """Check whether a statement has a day, or a part of the year: `in spring`."""
+    said = features(text)
+    return bool(said.values_of(ValueType.DAY) or said.concepts & _WEEKDAYS or _PERIOD.search(text))
 
 
 def _tells_of_nobody_else(asked: Question, text: str) -> bool:

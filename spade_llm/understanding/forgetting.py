@@ -358,7 +358,7 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
             for number, one in enumerate(statements)
             if specific - _SECRETS <= _subject_concepts(one)
         ]
-    if not found and specific == {"address"}:
+    if not found and "address" in specific <= {"address", "home"}:
         found = [number for number, one in enumerate(statements) if tells_own_home(one)]
     return (not with_mentions and named) or found or _akin(topic, statements)
 

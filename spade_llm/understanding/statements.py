@@ -102,6 +102,13 @@ _NO_LONGER_BUT_NOW = LazyPattern(
     _I,
 )
 """Two statements in one: `I no longer live in Rome, now in Oslo`."""
+_NOW_PART = LazyPattern(
+    r"^(?P<first>(?:me|nos|he|hemos|l[ao]s?) [^,;]{4,}), (?P<rest>ahora (?!mismo)[^\W\d_]+(?:o"
+    r"|oy|amos|emos|imos)"
+    r" [^,;]+)$",
+    _I,
+)
+"""An end, and what holds instead: `me independicé, ahora vivo en León`."""
 _JOKED = LazyPattern(
     r"^(?:(?:no|nah),? )?(?:(?:era|es|estaba de) (?:una )?broma|(?:i(?:['’]m"
     r"| was) )?(?:just )?(?:kidding"
@@ -402,8 +409,10 @@ def _statements_of_clause(
     slot = in_same_slot(text, named.text, every, known)
     if slot or not (is_own or _has_verb(text)):
         return [slot] if slot else [], ""
+    now = _NOW_PART.match(text)
+    parts = [_plain_statement(now["first"]), _plain_statement(now["rest"], True)] if now else []
     full = with_role(with_antecedent(named.text, known, is_next=bool(before)), every)
-    return [_plain_statement(full, clause.is_change)], ""
+    return parts or [_plain_statement(full, clause.is_change)], ""
 
 
 def _replaced_by_clause(
