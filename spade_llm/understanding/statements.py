@@ -409,10 +409,19 @@ def _statements_of_clause(
     slot = in_same_slot(text, named.text, every, known)
     if slot or not (is_own or _has_verb(text)):
         return [slot] if slot else [], ""
-    now = _NOW_PART.match(text)
-    parts = [_plain_statement(now["first"]), _plain_statement(now["rest"], True)] if now else []
     full = with_role(with_antecedent(named.text, known, is_next=bool(before)), every)
-    return parts or [_plain_statement(full, clause.is_change)], ""
+    return _end_and_present(text) or [_plain_statement(full, clause.is_change)], ""
+
+
+def _end_and_present(text: str) -> list[Statement]:
+    """The statements of `me independicé, ahora vivo en León`; empty if a clause has no such parts."""
+    found = _NOW_PART.match(text)
+    if found is None:
+        return []
+    present = _plain_statement(found["rest"], is_change=True)
+    # "He cambiado de trabajo" tells nothing beside the new one.
+    is_empty = announces(found["first"])
+    return [present] if is_empty else [_plain_statement(found["first"]), present]
 
 
 def _replaced_by_clause(
