@@ -300,7 +300,7 @@ _TELLS_JOB = LazyPattern(
 _FAVOURITE = LazyPattern(r"\bfavou?rites?\b|\bfavorit[oa]s?\b|\bpreferid[oa]s?\b", _I)
 _ASKED_ACT = LazyPattern(
     r"\b(?:do|did|am|are|was|were|have|can) (?:i|we) (?:still |usually |normally |always )?"
-    r"(?P<verb>(?!have|got|get|going|like|love|live|work|need|want|take|call|keep in|do\b|be\b"
+    r"(?P<verb>(?!have|got|get|going|like|love|live|work|need|want|take|call|do\b|be\b"
     r"|go\b)\w{4,})\b",
     _I,
 )
@@ -475,8 +475,8 @@ def _predecessors(
     ordered: Sequence[tuple[float, int, Candidate]],
     candidates: Sequence[Candidate],
 ) -> list[Candidate]:
-    """What was before the answer, if the question may ask for that: `what was my dog called?` may
-    mean the former or the present one."""
+    """The statement that the answer replaced, if the question may ask for it: `what was my dog
+    called?` may mean the former or the present one."""
     if not _PAST_QUESTION.search(question):
         return []
     former = [one for _, _, one in ordered if one.is_closed]
@@ -511,7 +511,7 @@ def _has_asked_verb(asked: Question, candidate: Candidate) -> bool:
 
 
 def _tasks(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """What the person still has to do."""
+    """Tasks that the person still has to do."""
     found = [one for one in candidates if not one.is_closed and _TASK.match(one.text)]
     return found[-MAX_ABOUT:]
 

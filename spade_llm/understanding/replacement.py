@@ -33,7 +33,7 @@ NEGATION_SHARE = 0.6
 STEM_CHARS = 5
 """Characters by which two words of a class are told apart."""
 REASON = LazyPattern(r",? (?:because|porque|ya que|puesto que) .*$", re.IGNORECASE)
-"""Why something is so: no part of what changed."""
+"""Reasons: no part of what changed."""
 VERB_CHARS = 3
 """Letters by which forms of a verb are recognized: `pagar`, `pagué`."""
 _TASK = LazyPattern(

@@ -151,7 +151,7 @@ _NEWBORN = LazyPattern(
     r"(?:girl|boy|ni[ñn][oa]|nen[ea])\b",
     _I,
 )
-"""What a baby is, behind the message that it has come."""
+"""A boy or a girl, behind the message that the baby has come."""
 _SOMEONE = LazyPattern(r"\b(?:some(?:one|body) new|alguien)\b", _I)
 _COMPLEMENT = LazyPattern(
     r"^(?:\d+|for|with|in|at|on|to|from|of|because|since|para|con|en|del?|por"
@@ -414,7 +414,7 @@ def _statements_of_clause(
 
 
 def _end_and_present(text: str) -> list[Statement]:
-    """The statements of `me independicé, ahora vivo en León`; empty if a clause has no such parts."""
+    """The statements of `me independicé, ahora vivo en León`; empty if there are no two parts."""
     found = _NOW_PART.match(text)
     if found is None:
         return []

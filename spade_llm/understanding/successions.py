@@ -169,7 +169,7 @@ _REASON = LazyPattern(
     r"|(?:it|they) (?:was|were|got) too\b|era (?:muy|demasiado)\b|me cans[eé]\b|no pod[ií]a\b)",
     _I,
 )
-"""Why something is over, and not what holds instead."""
+"""Reasons of an end, and not what holds instead."""
 _NOW = LazyPattern(
     r"\b(?:now|instead|these days|nowadays|from now on|ahora|actualmente|últimamente)\b"
     r"|^(?:since|desde(?: que)?)\b",

@@ -38,56 +38,194 @@ def _answer(said: list[str], question: str) -> list[str]:
     [
         # A change of one of two facts leaves the other as it is.
         (
-            ["I live in Derby and work for a bank", "I've moved to Crewe and I work for Mencap now"],
+            [
+                "I live in Derby and work for a bank",
+                "I've moved to Crewe and I work for Mencap now",
+            ],
             "where do I live?",
             "Crewe",
         ),
         (
-            ["I live in Derby and work for a bank", "I've moved to Crewe and I work for Mencap now"],
+            [
+                "I live in Derby and work for a bank",
+                "I've moved to Crewe and I work for Mencap now",
+            ],
             "who do I work for?",
             "Mencap",
         ),
         # Times.
-        (["The chemist's shuts at 6", "the chemist's is open till 7 these days"], "when does the chemist's shut?", "7"),
-        (["Choir is at 7.30 on Mondays", "they've moved choir to 8"], "what day is choir?", "Monday"),
-        (["The scan is on Monday at ten", "sorry, Friday I mean"], "what day is the scan?", "Friday"),
-        (["We get eggs on Mondays and Thursdays", "sorry, it's Tuesdays and Thursdays for the eggs"], "what days do we get eggs?", "Tuesdays and Thursdays"),
-        (["I'm on the 7 to 3 shift at the depot", "as of Monday I'm on the 3 to 11 shift"], "what shift am I on at the depot?", "3 to 11"),
+        (
+            ["The chemist's shuts at 6", "the chemist's is open till 7 these days"],
+            "when does the chemist's shut?",
+            "7",
+        ),
+        (
+            ["Choir is at 7.30 on Mondays", "they've moved choir to 8"],
+            "what day is choir?",
+            "Monday",
+        ),
+        (
+            ["The scan is on Monday at ten", "sorry, Friday I mean"],
+            "what day is the scan?",
+            "Friday",
+        ),
+        (
+            [
+                "We get eggs on Mondays and Thursdays",
+                "sorry, it's Tuesdays and Thursdays for the eggs",
+            ],
+            "what days do we get eggs?",
+            "Tuesdays and Thursdays",
+        ),
+        (
+            ["I'm on the 7 to 3 shift at the depot", "as of Monday I'm on the 3 to 11 shift"],
+            "what shift am I on at the depot?",
+            "3 to 11",
+        ),
         # Providers, prices and numbers.
-        (["I'm with Tesco for my phone", "switched to Smarty in June, Tesco was too slow"], "who am I with for my phone?", "Smarty"),
-        (["I charge £30 for a service", "I'm putting my services up to £35 from May"], "what do I charge for a service?", "35"),
-        (["pago 41 euros de luz con Repsol", "me pasé a Naturgy y pago 36"], "¿con quién tengo la luz?", "Naturgy"),
-        (["tengo dos perros", "adoptamos otra perrita, ya son tres perros"], "¿cuántos perros tengo?", "tres"),
-        (["My bank is Santander", "I closed my Santander account and opened one with Starling"], "who do I bank with?", "Starling"),
+        (
+            ["I'm with Tesco for my phone", "switched to Smarty in June, Tesco was too slow"],
+            "who am I with for my phone?",
+            "Smarty",
+        ),
+        (
+            ["I charge £30 for a service", "I'm putting my services up to £35 from May"],
+            "what do I charge for a service?",
+            "35",
+        ),
+        (
+            ["pago 41 euros de luz con Repsol", "me pasé a Naturgy y pago 36"],
+            "¿con quién tengo la luz?",
+            "Naturgy",
+        ),
+        (
+            ["tengo dos perros", "adoptamos otra perrita, ya son tres perros"],
+            "¿cuántos perros tengo?",
+            "tres",
+        ),
+        (
+            ["My bank is Santander", "I closed my Santander account and opened one with Starling"],
+            "who do I bank with?",
+            "Starling",
+        ),
         # Doctors and vets.
-        (["I take 20 units of insulin at night", "the nurse says I should only take 16 units at night"], "how many units of insulin do I take?", "16"),
-        (["mi papá toma enalapril", "el doctor le quitó el enalapril y le dio candesartán"], "¿qué toma mi papá?", "candesartán"),
-        (["My GP is Dr Coe", "Dr Coe has retired, I'm with Dr Bell now"], "who's my doctor?", "Bell"),
+        (
+            [
+                "I take 20 units of insulin at night",
+                "the nurse says I should only take 16 units at night",
+            ],
+            "how many units of insulin do I take?",
+            "16",
+        ),
+        (
+            ["mi papá toma enalapril", "el doctor le quitó el enalapril y le dio candesartán"],
+            "¿qué toma mi papá?",
+            "candesartán",
+        ),
+        (
+            ["My GP is Dr Coe", "Dr Coe has retired, I'm with Dr Bell now"],
+            "who's my doctor?",
+            "Bell",
+        ),
         # Jobs.
-        (["I'm a postman in Crewe", "I've packed in the post, I drive a school minibus now"], "what's my job?", "minibus"),
-        (["trabajo de camarero en La Parra", "he dejado La Parra, ahora soy conserje en el Ritz"], "¿de qué trabajo?", "conserje"),
-        (["I'm a radiographer in Hull", "I work three days a week"], "what's my job?", "radiographer"),
-        (["Soy podóloga en Lugo", "Mi pareja es bombero"], "¿a qué se dedica mi pareja?", "bombero"),
-        (["My boss is called Ruth", "Ruth retired and Omar has taken over as my boss"], "who is my boss?", "Omar"),
+        (
+            ["I'm a postman in Crewe", "I've packed in the post, I drive a school minibus now"],
+            "what's my job?",
+            "minibus",
+        ),
+        (
+            [
+                "trabajo de camarero en La Parra",
+                "he dejado La Parra, ahora soy conserje en el Ritz",
+            ],
+            "¿de qué trabajo?",
+            "conserje",
+        ),
+        (
+            ["I'm a radiographer in Hull", "I work three days a week"],
+            "what's my job?",
+            "radiographer",
+        ),
+        (
+            ["Soy podóloga en Lugo", "Mi pareja es bombero"],
+            "¿a qué se dedica mi pareja?",
+            "bombero",
+        ),
+        (
+            ["My boss is called Ruth", "Ruth retired and Omar has taken over as my boss"],
+            "who is my boss?",
+            "Omar",
+        ),
         # Births, deaths and names.
-        (["I'm five months pregnant", "the baby's here! a little boy, we've called him Max"], "am I pregnant?", "(no longer)"),
-        (["mi prima está embarazada", "ya nació el niño de mi prima, se llama Leo"], "¿mi prima sigue embarazada?", "(no longer)"),
-        (["We have a rabbit called Fudge", "Fudge died on Sunday, the kids are heartbroken"], "do we still have a rabbit?", "died"),
-        (["My granddaughter is called Zoey", "sorry, it's Zoe with one E"], "what's my granddaughter called?", "called Zoe"),
+        (
+            ["I'm five months pregnant", "the baby's here! a little boy, we've called him Max"],
+            "am I pregnant?",
+            "(no longer)",
+        ),
+        (
+            ["mi prima está embarazada", "ya nació el niño de mi prima, se llama Leo"],
+            "¿mi prima sigue embarazada?",
+            "(no longer)",
+        ),
+        (
+            ["We have a rabbit called Fudge", "Fudge died on Sunday, the kids are heartbroken"],
+            "do we still have a rabbit?",
+            "died",
+        ),
+        (
+            ["My granddaughter is called Zoey", "sorry, it's Zoe with one E"],
+            "what's my granddaughter called?",
+            "called Zoe",
+        ),
         (["mi jefa es Pilar", "Mi jefe ahora es Lucas"], "¿quién es mi jefe?", "Mi jefe es Lucas"),
         # Whether something is so.
-        (["I've got my piano exam on Tuesday", "passed my exam!!"], "have I passed my piano exam?", "passed"),
-        (["I work at a call centre in Ayr", "got the sack from the call centre on Friday"], "do I still work at the call centre?", "sack"),
+        (
+            ["I've got my piano exam on Tuesday", "passed my exam!!"],
+            "have I passed my piano exam?",
+            "passed",
+        ),
+        (
+            ["I work at a call centre in Ayr", "got the sack from the call centre on Friday"],
+            "do I still work at the call centre?",
+            "sack",
+        ),
         # What the question asks for.
-        (["I run a small kiosk in Vigo", "I sell crafts and postcards"], "what do I sell?", "postcards"),
-        (["I can't stand olives", "My favourite dinner is lasagne"], "what's my favourite food?", "lasagne"),
-        (["My shop opens at 9 and closes at 5", "The shop's closed on Tuesdays"], "on which day is the shop shut?", "Tuesdays"),
-        (["My wife's called Mabel", "my first wife was called Joan"], "what's my wife called?", "Mabel"),
-        (["My boss is called Olga", "My girlfriend's boss is called Rui"], "what's my boss called?", "Olga"),
+        (
+            ["I run a small kiosk in Vigo", "I sell crafts and postcards"],
+            "what do I sell?",
+            "postcards",
+        ),
+        (
+            ["I can't stand olives", "My favourite dinner is lasagne"],
+            "what's my favourite food?",
+            "lasagne",
+        ),
+        (
+            ["My shop opens at 9 and closes at 5", "The shop's closed on Tuesdays"],
+            "on which day is the shop shut?",
+            "Tuesdays",
+        ),
+        (
+            ["My wife's called Mabel", "my first wife was called Joan"],
+            "what's my wife called?",
+            "Mabel",
+        ),
+        (
+            ["My boss is called Olga", "My girlfriend's boss is called Rui"],
+            "what's my boss called?",
+            "Olga",
+        ),
         # Journeys.
-        (["I'm flying to Oslo on 5 May with KLM", "changed my flight, going on the 9th with Finnair now"], "when do I fly to Oslo?", "Oslo on 9th May with Finnair"),
+        (
+            [
+                "I'm flying to Oslo on 5 May with KLM",
+                "changed my flight, going on the 9th with Finnair now",
+            ],
+            "when do I fly to Oslo?",
+            "Oslo on 9th May with Finnair",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_answer_is_what_holds(said: list[str], question: str, answer: str) -> None:
     assert answer in " ".join(_answer(said, question)[:1])
 
@@ -99,13 +237,33 @@ def test_what_tells_of_nobody_does_not_tell_who_does_it() -> None:
 @pytest.mark.parametrize(
     ("said", "question", "former"),
     [
-        (["My dog is called Rusty", "Rusty died, we've got a puppy now, Dot"], "what was my dog called?", "Rusty"),
-        (["I run twice a week", "I've cut down, I only run once a month since my back went"], "how often did I run before my back went?", "twice"),
-        (["vivo con mis tíos en Ávila", "me independicé, ahora vivo en Soria"], "¿dónde vivía antes?", "Ávila"),
-        (["I drive a Fiat Panda", "sold the Fiat, got a Dacia"], "which car did I have before?", "Panda"),
-        (["My last day is the 4th", "The key worker is Joy", "The key worker is Sam now"], "who was the key worker?", "Joy"),
+        (
+            ["My dog is called Rusty", "Rusty died, we've got a puppy now, Dot"],
+            "what was my dog called?",
+            "Rusty",
+        ),
+        (
+            ["I run twice a week", "I've cut down, I only run once a month since my back went"],
+            "how often did I run before my back went?",
+            "twice",
+        ),
+        (
+            ["vivo con mis tíos en Ávila", "me independicé, ahora vivo en Soria"],
+            "¿dónde vivía antes?",
+            "Ávila",
+        ),
+        (
+            ["I drive a Fiat Panda", "sold the Fiat, got a Dacia"],
+            "which car did I have before?",
+            "Panda",
+        ),
+        (
+            ["My last day is the 4th", "The key worker is Joy", "The key worker is Sam now"],
+            "who was the key worker?",
+            "Joy",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_was_before_is_told_where_it_may_be_asked_for(
     said: list[str], question: str, former: str
 ) -> None:
@@ -116,13 +274,22 @@ def test_what_was_before_is_told_where_it_may_be_asked_for(
     ("said", "holds"),
     [
         # What is told of something else ends nothing.
-        (["I'm reading Dracula for my book club", "Book club is on the last Friday at Ann's"], "Dracula"),
+        (
+            ["I'm reading Dracula for my book club", "Book club is on the last Friday at Ann's"],
+            "Dracula",
+        ),
         (["My wife's called Mabel", "my first wife was called Joan"], "Mabel"),
         (["My old address was 1 Fir Road", "my new address is 9 Elm Lane"], "9 Elm Lane"),
         (["I have a cat, Tom", "my aunt's cat died"], "I have a cat, Tom"),
-        (["los lunes tengo inglés y los martes yoga", "me he borrado de yoga, no me daba la vida"], "inglés"),
+        (
+            [
+                "los lunes tengo inglés y los martes yoga",
+                "me he borrado de yoga, no me daba la vida",
+            ],
+            "inglés",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_told_of_something_else_ends_nothing(said: list[str], holds: str) -> None:
     assert any(holds in one for one in statements_of(said))
 
@@ -148,10 +315,13 @@ def test_what_is_imagined_or_quoted_is_no_statement(message: str) -> None:
     [
         ("supervisor = Dr Haddad", "Supervisor is Dr Haddad"),
         ("sharing a flat with Io and Ned", "I'm sharing a flat with Io and Ned"),
-        ("On weekdays a carer called Joy comes at nine", "On weekdays a carer called Joy comes at nine"),
+        (
+            "On weekdays a carer called Joy comes at nine",
+            "On weekdays a carer called Joy comes at nine",
+        ),
         ("va al colegio Gredos", "Va al colegio Gredos"),
     ],
-)  # fmt: skip
+)
 def test_notes_are_told_in_full(note: str, told: str) -> None:
     assert statements_of([note]) == [told]
 
@@ -189,11 +359,19 @@ def test_questions_that_may_be_about_what_is_outdated(question: str, may_be: boo
     ("request_text", "known", "meant"),
     [
         ("don't remember that I take lithium", ["I'm taking lithium", "I take vitamin C"], [0]),
-        ("forget what I told you about my son", ["My son Bo was expelled", "My son Al plays chess"], [0, 1]),
-        ("olvida lo que te conté de Inés", ["Mi amiga Inés está en Roma", "Mi prima Inés canta"], [0, 1]),
+        (
+            "forget what I told you about my son",
+            ["My son Bo was expelled", "My son Al plays chess"],
+            [0, 1],
+        ),
+        (
+            "olvida lo que te conté de Inés",
+            ["Mi amiga Inés está en Roma", "Mi prima Inés canta"],
+            [0, 1],
+        ),
         ("forget my address", ["I live at flat 2, Oak House", "I work at the zoo"], [0]),
     ],
-)  # fmt: skip
+)
 def test_a_request_to_forget_means_what_has_its_words(
     request_text: str, known: list[str], meant: list[int]
 ) -> None:
