@@ -363,6 +363,14 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     return (not with_mentions and named) or found or _akin(topic, statements)
 
 
+def names_more(topic: str, statements: Sequence[str]) -> bool:
+    """Check whether a topic names something that none of the statements has: of `Frank being in
+    prison`, they only tell of Frank."""
+    told = concepts_of(" ".join(statements))
+    named = (concepts_of(one) for one in split_words(topic))
+    return any(not one & told for one in named if one - general())
+
+
 def without_part(topic: str, statement: str) -> tuple[str, str]:
     """A statement without the number, address or code that a request means, and that part: `my
     landlord is Mr Ross`, `his number is 555 0101`. Empty if it tells nothing else."""

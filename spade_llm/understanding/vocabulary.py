@@ -469,7 +469,7 @@ _PHRASES = (
     (r"\bya (?:tiene|tengo) (?:1?\d)?\d(?=$|[,;.!])", "age"),
     (r"\bdriv(?:e|es|ing) (?:an? |the )?(?:\w+ )?(?:bus|tram|lorry|truck|taxi|cab|train|ambulance|forklift|minibus)\b|\bconduzco (?:un |el )?(?:autob[uú]s|tranv[ií]a|cami[oó]n|taxi|tren|ambulancia)\b", "work profession"),
     (r"\bmy trade\b|\bmi oficio\b", "work profession"),
-    (r"\b(?:first|second|third|fourth|final|last) year (?:of|in) (?!the\b|my\b|school\b)|\b(?:primer|primero|segundo|tercer|tercero|cuarto|[uú]ltimo) (?:a[ñn]o |curso )?de (?!la\b|el\b|mi\b)(?=\w{4,})", "study degree"),
+    (r"\b(?:my|his|her|their) (?:first|second|third|fourth|final|last) year of (?!the\b|my\b|school\b|marriage\b|retirement\b|life\b)|\b(?:primer|primero|segundo|tercer|tercero|cuarto|[uú]ltimo) (?:a[ñn]o |curso )?de (?!la\b|el\b|mi\b)(?=\w{4,})", "study degree"),
     (r"\bsoy [^,.]{3,30}, de (?-i:[A-ZÁÉÍÓÚÑ])", "origin"),
     (r"\b(?:band|choir|orchestra|team|football|rugby) practi[cs]e\b|\bdoes (?:the|my|our) (?:choir|band|orchestra) practise\b", "rehearsal music sing"),
     (r"\bwe (?:all )?rehearse\b|\bour rehearsals?\b|\b(?:nosotros )?ensayamos\b", "rehearsal music sing"),

@@ -12,7 +12,7 @@ from spade_llm.understanding.answers import (
     with_closed,
 )
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
-from spade_llm.understanding.forgetting import matching, read_forget_request
+from spade_llm.understanding.forgetting import matching, names_more, read_forget_request
 from spade_llm.understanding.statements import choose_successor, read_history, statements_of
 
 
@@ -383,6 +383,13 @@ def test_a_request_to_forget_means_what_has_its_words(
 
 def test_a_correction_that_begins_with_scrap_forgets_nothing() -> None:
     assert read_forget_request("scrap the band bit, my favourite band is Pulp") is None
+
+
+def test_a_topic_may_name_more_than_is_known() -> None:
+    told = ["Uncle Otto did time for theft", "Uncle Otto has a boat in Cork"]
+
+    assert names_more("Otto being in prison", told)
+    assert not names_more("uncle Otto", told)
 
 
 def test_of_several_successors_the_one_with_the_topic_is_told() -> None:

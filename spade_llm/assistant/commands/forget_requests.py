@@ -24,6 +24,7 @@ from spade_llm.understanding.forgetting import (
     matching,
     mentioning,
     mentions,
+    names_more,
     read_forget_request,
     repeating,
     replaced_by,
@@ -33,7 +34,7 @@ from spade_llm.understanding.forgetting import (
 )
 from spade_llm.understanding.lists import change_of_list
 from spade_llm.understanding.statements import statements_of
-from spade_llm.understanding.vocabulary import stems_of, values_of_part
+from spade_llm.understanding.vocabulary import values_of_part
 from spade_llm.understanding.wording import in_second_person
 
 if TYPE_CHECKING:
@@ -344,10 +345,8 @@ def _by_topic(
 def _is_unclear(request: ForgetRequest, found: Sequence[MemoryEntry]) -> bool:
     """Check whether the person has to choose."""
     texts = _distinct(found)
-    # "About Frank being in prison", of which nothing has the prison: not all of Frank is meant.
-    is_named = stems_of(request.topic) <= stems_of(" ".join(texts))
-    is_of_all = request.is_all and is_named and not are_about_different_things(texts)
-    return len(texts) > 1 and not (request.is_everything or is_of_all)
+    is_of_one = not are_about_different_things(texts) and not names_more(request.topic, texts)
+    return len(texts) > 1 and not (request.is_everything or (request.is_all and is_of_one))
 
 
 def _meant(
