@@ -297,6 +297,7 @@ _TELLS_JOB = LazyPattern(
     r"|\bdriv(?:e|es|ing)\b|\bconduzco\b|\bmanej[oa]\b|\bteach(?:es)?\b|\bdoy clases\b",
     _I,
 )
+"""What somebody is or does, beside a place or a time of work: `I'm a nurse`."""
 _FAVOURITE = LazyPattern(r"\bfavou?rites?\b|\bfavorit[oa]s?\b|\bpreferid[oa]s?\b", _I)
 _ASKED_ACT = LazyPattern(
     r"\b(?:do|did|am|are|was|were|have|can) (?:i|we) (?:still |usually |normally |always )?"
@@ -1283,6 +1284,7 @@ _WAS_FOR_YEARS = LazyPattern(
     r"(?: de [\w ]+)?$",
     _I,
 )
+"""Work of the past: `estuve 35 años de maquinista`."""
 _OTHER_SUBJECT = LazyPattern(
     r"^(?!.*\b(?:me|us|nos)\b)(?!.* (?:is|are|as|es|son|como) (?:my|our|mis?|nuestr))(?!I\b"
     r"|I['’]|I(?:m"

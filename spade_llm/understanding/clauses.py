@@ -105,8 +105,8 @@ _LEAD_OUT = LazyPattern(
 """Words that close a sentence and say nothing."""
 _CHANGE_LEAD_OUT = LazyPattern(
     r"(?<=\w)[\s,]+(?:i mean(?:t)?|quise decir|quer[ií]a decir"
-    r"|with (?:an?|one|two|double) (?:(?-i:[A-Z])|[a-z])(?:['’]?s)?\b(?! \w+ing).*"
-    r"|con (?:una?|dos|doble) (?:(?-i:[A-Z])|[a-z])(?:es)?\b(?! \w+ndo).*)[\s.!]*$",
+    r"|with (?:an?|one|two|double) [a-z](?:['’]?s)?\b(?! \w+ing).*"
+    r"|con (?:una?|dos|doble) [a-z](?:es)?\b(?! \w+ndo).*)[\s.!]*$",
     _I,
 )
 """Words behind a correction: `sorry, Tuesday I mean`, `it's Lily with one L`."""
@@ -356,6 +356,7 @@ _UNREAL = LazyPattern(
 _IMAGINE = LazyPattern(
     r"^(?:imagine|pretend|picture|imag[ií]n(?:a|ate|e|ese)|finge|haz como)\b", _I
 )
+"""An order to imagine: all of its sentence is imagined."""
 _CONDITION = LazyPattern(
     r"(?:and |but |y |pero )?(?:if|unless|whether|suppose|as if|i wish|maybe|perhaps|si|ojal[aá]"
     r"|como si)\b",

@@ -201,6 +201,7 @@ _OWN_TEAM = LazyPattern(
     r"|(?:yo )?(?:soy|sigo|juego en|voy con|le voy|apoyo)\b)",
     _I,
 )
+"""The team or club of the speaker."""
 _OWN_JOB = LazyPattern(
     r"^(?:(?:i|we|yo|ahora) (?:\w+ ){0,2}?(?:works?|working|teach|(?:have|got) an? (?:\w+ )?job"
     r"|(?:run|own|manage) (?:an?|my|our|the))"
