@@ -87,7 +87,8 @@ VERB_SCORE = 0.5
 FAVOURITE_SCORE = 1.0
 """Score of `favourite` in both, beside what is merely liked."""
 JOB_SCORE = 1.0
-"""Score of what somebody is (`a nurse`) for the question for the job, beside when and where."""
+"""Score of a profession (`I'm a nurse`) if the question asks for the job: a statement about the
+place or the hours of work does not answer it."""
 SUBJECT_SCORE = 0.25
 """Score of a statement of which the subject is what is asked for."""
 CLASS_PENALTY = 0.5
@@ -121,11 +122,9 @@ _HOW_TO = LazyPattern(
 _HOW = LazyPattern(r"^[¿\s]*(?:y )?c[oó]mo (?=(?:soy|eres|es|son|est\w+|me|se|te|le|va)\b)", _I)
 """`¿Cómo soy?` asks for nothing to eat."""
 _WH = LazyPattern(r"^¿?(?:where|when|who|d[oó]nde|cu[aá]ndo|qui[eé]n)\b", _I)
-_WH_FIRST = LazyPattern(
-    r"^[¿\s]*(?:(?:and|y|so) )?(?:wh(?:at|ich|o|ose|en|ere)|how|qu[eé]|cu[aá]l(?:es)?"
-    r"|qui[eé]n(?:es)?|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt[oa]s?)\b",
-    _I,
-)
+_WH_ENGLISH = r"wh(?:at|ich|o|ose|en|ere)"
+_WH_OTHER = r"how|qu[eé]|cu[aá]l(?:es)?|qui[eé]n(?:es)?|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt[oa]s?"
+_WH_FIRST = LazyPattern(rf"^[¿\s]*(?:(?:and|y|so) )?(?:{_WH_ENGLISH}|{_WH_OTHER})\b", _I)
 _WHEN = LazyPattern(
     r"\b(?:when(?:['’]?s)?|(?:what|which) (?:day|date|time|year|month)(?:['’]?s)?|cu[aá]ndo"
     r"|qu[eé] (?:d[ií]as?|fecha|horas?|a[ñn]o|mes))\b",
@@ -190,12 +189,7 @@ _HOW_MANY = LazyPattern(
     r"|talla|edad))\b",
     _I,
 )
-_FOR_VALUE = LazyPattern(
-    r"\b(?:wh(?:at|ich|o|ose|en|ere)(?:['’]?s)?|how|qu[eé]|cu[aá]l(?:es)?|qui[eé]n(?:es)?|d[oó]nde"
-    r"|ad[oó]nde"
-    r"|cu[aá]ndo|c[oó]mo|cu[aá]nt[oa]s?)\b",
-    _I,
-)
+_FOR_VALUE = LazyPattern(rf"\b(?:{_WH_ENGLISH}(?:['’]?s)?|{_WH_OTHER}|ad[oó]nde)\b", _I)
 _LONG_NUMBER = re.compile(r"(?<![\w.,:])\d{3,}(?![\w.,:]*\d)")
 _COLOUR = LazyPattern(r"\bcolou?r|\bcolor", _I)
 _BEFORE = LazyPattern(
@@ -297,7 +291,7 @@ _TELLS_JOB = LazyPattern(
     r"|\bdriv(?:e|es|ing)\b|\bconduzco\b|\bmanej[oa]\b|\bteach(?:es)?\b|\bdoy clases\b",
     _I,
 )
-"""What somebody is or does, beside a place or a time of work: `I'm a nurse`."""
+"""A statement of a profession, not of the place or the hours of work: `I'm a nurse`."""
 _FAVOURITE = LazyPattern(r"\bfavou?rites?\b|\bfavorit[oa]s?\b|\bpreferid[oa]s?\b", _I)
 _ASKED_ACT = LazyPattern(
     r"\b(?:do|did|am|are|was|were|have|can) (?:i|we) (?:still |usually |normally |always )?"
@@ -388,7 +382,7 @@ class Question:
             concepts=_asked_concepts(_BEFORE.sub(" ", text)),
             names=_names(text),
             expected=frozenset(expected),
-            wants_before=bool(_BEFORE.search(text) or _GIVEN_UP.search(text)),
+            wants_before=_asks_for_former(text),
             implied=concepts_of(found[0]) if (found := _IS_NAMED.search(text)) else frozenset(),
             replaced_by=frozenset(split_words(later["name"])) if later else frozenset(),
         )
@@ -498,17 +492,19 @@ def _scored(
     order = 1 if asked.wants_before else -1
     found = (one for one in scored if one[0] >= least and _has_what_is_asked(asked, one[2]))
     scored = sorted(found, key=lambda one: (-one[0], order * one[1]))
-    if not _ALL.search(asked.text):
-        scored = [one for one in scored if _has_asked_verb(asked, one[2])] or scored
+    if not _ALL.search(asked.text) and (verb := _asked_verb(asked)):
+        # "I grow leeks there" for "what do I grow on my plot?", not what the plot costs.
+        scored = [one for one in scored if verb <= stems_of(one[2].text)] or scored
+    if is_open:
+        return scored
     return [one for one in scored if not _is_followed(asked, one, scored)] or scored
 
 
-def _has_asked_verb(asked: Question, candidate: Candidate) -> bool:
-    """Check whether a statement has the verb by which a question asks: `I grow leeks there` for
-    `what do I grow on my plot?`, beside what it costs."""
+def _asked_verb(asked: Question) -> frozenset[str]:
+    """The stem of the verb of a question about an activity of the speaker: `what do I grow?`; empty
+    if there is none, or a light one."""
     found = _ASKED_ACT.search(asked.text)
-    verb = stems_of(found["verb"]) - light() if found else frozenset[str]()
-    return bool(verb) and verb <= stems_of(candidate.text)
+    return stems_of(found["verb"]) - light() if found else frozenset()
 
 
 def _tasks(candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -554,9 +550,10 @@ def _is_replaced_by(words: frozenset[str], candidate: Candidate) -> bool:
 def _is_moved(asked: Question, one: Candidate, others: Sequence[Candidate]) -> bool:
     """Check whether another answer tells a change of this one: `I've put the pills up in the
     kitchen instead`."""
+    if asked.wants_before:
+        return False
     changes = (other for other in others if other != one and is_changed(other.text))
-    is_past = asked.wants_before
-    return not is_past and any(_may_follow(asked, other, one.text) for other in changes)
+    return any(_may_follow(asked, other, one.text) for other in changes)
 
 
 def _follower(
@@ -573,7 +570,7 @@ def _follower(
 def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     """Check whether a later statement may tell what holds instead of an older one: it names half of
     what that has of the question, and another value, or tells a change of it."""
-    if _is_beside_question(asked, new, old):
+    if _cannot_follow(asked, new, old):
         return False
     one, other = features(new.text), features(old)
     words = set(split_words(new.text))
@@ -601,7 +598,7 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
     return is_about_it and (has_other or bool(is_at_place))
 
 
-def _is_beside_question(asked: Question, new: Candidate, old: str) -> bool:
+def _cannot_follow(asked: Question, new: Candidate, old: str) -> bool:
     """Check whether a later statement cannot tell what holds instead of an older one: it is over or
     a plan, others say it of themselves, it adds something, or it is about another being or thing.
     """
@@ -714,14 +711,11 @@ def _is_followed(
     over = features(ended[2].text)
     topic = asked.concepts & over.concepts - general()
     is_over = over.is_ended or bool(_NO_LONGER.search(ended[2].text))
-    if asked.wants_before or _may_be_closed(asked.text):
-        return False
     names = over.values_of(ValueType.NAME) or frozenset()
     return is_over and any(
         points >= ended[0] - PENALTY
         # "Dr Hill has retired" ends what names her, and is followed by any other doctor.
         and (number > ended[1] or is_changed(one.text) or not names & set(split_words(one.text)))
-        and not one.is_closed
         and not (features(one.text).is_denial or features(one.text).is_ended)
         and features(one.text).beings == over.beings
         and bool(topic & features(one.text).concepts)
@@ -924,7 +918,7 @@ def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
         )
         or bool(_AGE_ASKED.search(asked.text) and not _AGE_TOLD.search(candidate.text))
         or (bool(_WHICH_DAY.search(asked.text)) and not _tells_day(candidate.text))
-        or (bool(_WHO_DOES.match(asked.text)) and _tells_of_nobody_else(asked, candidate.text))
+        or (bool(_WHO_DOES.match(asked.text)) and _names_no_other_being(asked, candidate.text))
     )
 
 
@@ -934,9 +928,9 @@ def _tells_day(text: str) -> bool:
     return bool(said.values_of(ValueType.DAY) or said.concepts & _WEEKDAYS or _PERIOD.search(text))
 
 
-def _tells_of_nobody_else(asked: Question, text: str) -> bool:
-    """Check whether a statement in the first person names no being and nobody, nor says that the
-    speaker does it alone: `I'm learning Korean` does not tell who teaches that."""
+def _names_no_other_being(asked: Question, text: str) -> bool:
+    """Check whether a statement in the first person names no other being, and does not say that the
+    speaker acts alone: `I'm learning Korean` does not answer `who teaches me Korean?`."""
     said = features(text)
     # "Julio" is a name here, and no month.
     names = {one.lower() for one in _CAPITAL.findall(text)} - asked.names
@@ -959,11 +953,8 @@ def _lacks_companion(candidate: Candidate) -> bool:
 
 
 def _lacks_weekday(asked: Question, candidate: Candidate) -> bool:
-    said = features(candidate.text)
-    has_time = said.values_of(ValueType.DAY) or said.values_of(ValueType.TIME)
-    return bool(asked.concepts & _WEEKDAYS) and not (
-        has_time or said.concepts & _WEEKDAYS or _PERIOD.search(candidate.text)
-    )
+    has_time = features(candidate.text).values_of(ValueType.TIME)
+    return bool(asked.concepts & _WEEKDAYS) and not (has_time or _tells_day(candidate.text))
 
 
 def _shares_name_only(asked: Question, candidate: Candidate) -> bool:
@@ -1073,7 +1064,7 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
         penalty += PENALTY
     if is_own and is_asked and _has_other_owner(candidate.text, asked):
         penalty += PENALTY
-    # "What does my partner do?" is not answered by what is told of oneself.
+    # A statement about the speaker does not answer "what does my partner do?".
     is_of_couple = said.concepts & ({"partner"} | COUPLE)
     penalty += PENALTY * ("partner" in asked.concepts and said.is_own and not is_of_couple)
     is_subject_asked = not said.subject or bool(said.subject & asked.concepts) or has_name
@@ -1121,23 +1112,28 @@ def _is_of_couple(asked: Question, said: Features) -> bool:
 
 def _has_other_owner(text: str, asked: Question) -> bool:
     """Check whether a being of a statement belongs to somebody else: `Ana's mother` is not mine."""
-    by_relative = [found["owner"] or found["owner2"] for found in _OF_RELATIVE.finditer(text)]
+    relatives = [found["owner"] or found["owner2"] for found in _OF_RELATIVE.finditer(text)]
     return any(
-        concepts_of(found["noun"] or found["noun2"]) & kin()
-        and (found["name"] or found["name2"]).lower() not in asked.names
-        for found in _OWNER.finditer(text)
-    ) or any(concepts_of(one) & (kin() | {"partner"}) - asked.concepts for one in by_relative)
+        concepts & kin() and owner not in asked.names for owner, concepts in _owned(text)
+    ) or any(concepts_of(one) & (kin() | {"partner"}) - asked.concepts for one in relatives)
 
 
 def _is_of_owned(text: str, asked: Question) -> bool:
     """Check whether a statement is about a being of the one that a question names: `how old is
     Ana?`, `Ana's husband is 35`."""
-    owned = [
-        concepts_of(found["noun"] or found["noun2"])
+    return any(
+        owner in asked.names and concepts & kin() and not concepts & asked.concepts
+        for owner, concepts in _owned(text)
+    )
+
+
+def _owned(text: str) -> list[tuple[str, frozenset[str]]]:
+    """The owners that a text names, in lower case, and the concepts of what each has: `Ana's
+    husband`, `la madre de Ana`."""
+    return [
+        ((found["name"] or found["name2"]).lower(), concepts_of(found["noun"] or found["noun2"]))
         for found in _OWNER.finditer(text)
-        if (found["name"] or found["name2"]).lower() in asked.names
     ]
-    return any(one & kin() and not one & asked.concepts for one in owned)
 
 
 def _type_points(asked: Question, candidate: Candidate, said: Features) -> float:
@@ -1191,9 +1187,7 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
     points = CHANGED_SCORE if is_newer else 0.0
     points -= DOUBT_PENALTY if candidate.is_doubtful else 0.0
     is_former = FORMER.search(candidate.text) and not FORMER.search(asked.text)
-    used_to = bool(
-        _USED_TO.search(candidate.text) or _WAS_FOR_YEARS.search(candidate.text) or is_former
-    )
+    used_to = bool(_USED_TO.search(candidate.text) or is_former)
     if asked.wants_before:
         return points + (PENALTY if candidate.is_closed or used_to else -SMALL_PENALTY)
     points -= SMALL_PENALTY if candidate.is_closed else 0.0
@@ -1259,7 +1253,7 @@ _OF_RELATIVE = LazyPattern(
     r"|^(?:el|la|los|las) \w+ de (?:mi|nuestr[oa]) (?P<owner2>[\w-]+)\b",
     _I,
 )
-"""Somebody of a relative: `my girlfriend's boss is …`."""
+"""A person known through a relative: `my girlfriend's boss is …`."""
 _OF = LazyPattern(r"['’]s\b| (?:de|del|of)\b", _I)
 _DONE_TO_OWN = LazyPattern(
     r"^(?:the|el|la) [\w-]+ (?:(?:has|ha|me|nos) )*(?:\w+ed|put|gave|cut|took|set|made|\w+[óa]d?o?)"
@@ -1276,15 +1270,14 @@ _PAST_QUESTION = LazyPattern(
 )
 """The question may be about what does not hold any more, if what holds does not fit it."""
 _PAST = LazyPattern(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[íaáé]ba)\b", _I)
-_USED_TO = LazyPattern(r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b", _I)
-_CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+")
-_WAS_FOR_YEARS = LazyPattern(
-    r"\bestuve (?:\w+ )?a[ñn]os\b|\bi was an? .*\bfor (?:\w+ )?years\b|\bera (?:el |la |un "
-    r"|una )?\w+"
-    r"(?: de [\w ]+)?$",
+_USED_TO = LazyPattern(
+    r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b"
+    r"|\bestuve (?:\w+ )?a[ñn]os\b|\bi was an? .*\bfor (?:\w+ )?years\b"
+    r"|\bera (?:el |la |un |una )?\w+(?: de [\w ]+)?$",
     _I,
 )
-"""Work of the past: `estuve 35 años de maquinista`."""
+"""A habit or a job of the past: `I used to smoke`, `estuve 35 años de maquinista`."""
+_CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+")
 _OTHER_SUBJECT = LazyPattern(
     r"^(?!.*\b(?:me|us|nos)\b)(?!.* (?:is|are|as|es|son|como) (?:my|our|mis?|nuestr))(?!I\b"
     r"|I['’]|I(?:m"
@@ -1307,10 +1300,15 @@ def _weight(concept: str) -> float:
     return RELATION_SCORE if is_relation else NAMED_SCORE
 
 
+def _asks_for_former(question: str) -> bool:
+    """Check whether a question asks for a former value: `where did I live before?`."""
+    return bool(_BEFORE.search(question) or _GIVEN_UP.search(question))
+
+
 def asks_about_past(question: str) -> bool:
     """Check whether a question is, or may be, about what does not hold any more: `where did I live
     before?`, `what was my dog called?`, `am I still vegan?`."""
-    if _BEFORE.search(question) or _GIVEN_UP.search(question):
+    if _asks_for_former(question):
         return True
     is_marked = question.rstrip().endswith("?")
     if _PAST_QUESTION.search(question):

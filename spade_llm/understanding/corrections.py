@@ -15,13 +15,13 @@ from spade_llm.understanding.pronouns import leading_noun, noun_phrases
 from spade_llm.understanding.replacement import (
     COPULA,
     EXCLUSIVE,
-    FORMER,
     INTRODUCES,
     REASON,
     Statement,
     have_different_owners,
     household_of,
     is_of_another,
+    is_only_one_former,
     is_own_home,
     names_other_medicine,
     replaces,
@@ -831,8 +831,8 @@ def _restated_noun(
 def _is_of_other_thing(text: str, statement: str) -> bool:
     """Check whether a text tells of another being, or of another medicine, than a statement."""
     is_of_other = is_of_another(text, statement) or _is_of_other_subject(text, statement)
-    is_former = bool(FORMER.search(text)) != bool(FORMER.search(statement))
-    return is_of_other or is_former or names_other_medicine(text, statement)
+    is_of_other = is_of_other or is_only_one_former(text, statement)
+    return is_of_other or names_other_medicine(text, statement)
 
 
 def _is_of_other_subject(text: str, statement: str) -> bool:

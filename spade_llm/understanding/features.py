@@ -151,7 +151,7 @@ _ADVICE = LazyPattern(
     r"|s[oó]lo) |mi \w+ )+[^\W\d_]+[ae]n?)\b",
     _I,
 )
-"""Advice of a doctor or a vet to somebody: it holds, whoever says it."""
+"""Advice of a doctor or a vet: it counts as a fact, although it is reported."""
 _CHANGE = LazyPattern(
     r"\b(?:now|got (?:stolen|extended|renewed)|was stolen|extended|these days|nowadays|lately"
     r"|from now on|[uú]ltimamente|a partir de ahora"

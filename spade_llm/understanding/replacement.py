@@ -66,7 +66,7 @@ FORMER = LazyPattern(
     r"|\bmi antigu[oa] \w+ era\b",
     _I,
 )
-"""Somebody or something of the past, beside whom or which is another one now."""
+"""A former person or thing: a statement about it does not replace one about the present one."""
 _NOT_IN_PLACE = (
     r"(?!(?:new|nuev[oa]) (?!client|customer|student|pupil|patient|project|friend|contact|member))"
 )
@@ -346,8 +346,13 @@ def is_beside(new: str, old: str) -> bool:
     """Check whether a new statement says the same as an older one, adds something, or is about
     another being."""
     is_added = ADDITION.search(new) or INTRODUCES.search(new) or value_key(new) == value_key(old)
-    is_added = is_added or bool(FORMER.search(new)) != bool(FORMER.search(old))
-    return bool(is_added) or is_of_another(new, old)
+    return bool(is_added) or is_only_one_former(new, old) or is_of_another(new, old)
+
+
+def is_only_one_former(new: str, old: str) -> bool:
+    """Check whether one of two statements is about a former person or thing, and the other one
+    about the present one: `my first wife was called Joan`, `my wife's called Mabel`."""
+    return bool(FORMER.search(new)) != bool(FORMER.search(old))
 
 
 def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
@@ -432,8 +437,8 @@ _OF = LazyPattern(r" (?:de|del|of) ")
 
 
 def _has_departed(new: str, old: str) -> bool:
-    """Check whether a person has left whose service to the speaker an older statement tells: `my
-    cleaner Ivy charges £12`, `Ivy retired`."""
+    """Check whether the person of an older statement about a service has left: `my cleaner Ivy
+    charges £12`, `Ivy retired`."""
     found = _DEPARTED.match(new)
     subject = leading_noun(old)
     if not found or not subject or subject.is_named or found["name"] not in subject.text:

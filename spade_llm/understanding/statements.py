@@ -94,7 +94,7 @@ _CONTINUED = LazyPattern(
 _HAD_BIRTHDAY = LazyPattern(
     r"^(?:[\w-]+ )?l[oa]s (?:cumpl|hizo|hicieron)\w*(?: (?:ayer|hoy|el .+))?$", _I
 )
-"""The day on which somebody reached the age that was just told: `ya tiene 5, los cumplió ayer`."""
+"""The day of a birthday, behind the new age: `ya tiene 5, los cumplió ayer`."""
 _NO_LONGER_BUT_NOW = LazyPattern(
     r"^(?P<ended>(?:i (?:no longer|don['’]?t) (?P<en>\w+)|(?:yo )?ya no (?P<es>\w+)) .+?)"
     r"(?: any ?more)?[,;]? (?:(?:and|but|y|sino|pero) )?(?:now|ahora),? (?:(?:it['’]?s|i"
@@ -341,9 +341,9 @@ def read_history(messages: Sequence[str]) -> StatementHistory:
         reading = read_message(message, known.spoken_of)
         current = [one for one in current if one != reading.takes_back]
         asked = _asked_about(reading.questions, current) or ("" if reading.statements else asked)
+        new = [one.text for one in reading.statements]
         for statement in reading.statements:
             ended = [one for one in current if replaces(statement, one)]
-            new = [one.text for one in reading.statements]
             former |= {
                 one: statement.text if _takes_place_of(statement, one) else choose_successor(new)
                 for one in ended
@@ -362,8 +362,9 @@ def choose_successor(statements: Sequence[str], former: str = "") -> str:
     """The statement of a message that tells what holds after a change, rather than what is over;
     empty if there is none. `former`: of several those that have most in common with it."""
     latest = list(reversed(statements))
-    shared = {one: len(features(one).topic & features(former).topic) for one in latest if former}
-    latest = [one for one in latest if not former or shared[one] == max(shared.values())]
+    topic = features(former).topic
+    shared = [len(features(one).topic & topic) for one in latest]
+    latest = [one for one, common in zip(latest, shared, strict=True) if common == max(shared)]
     # "It's geology now, not biology" denies something, too, but nothing is over.
     ranks = [2 * features(one).is_ended + is_denial(one) for one in latest]
     return latest[ranks.index(min(ranks))] if latest else ""
@@ -486,9 +487,9 @@ def _with_gender(text: str, found: Statement) -> Statement:
 
 
 def _leaves_value(text: str, corrected: Statement) -> bool:
-    """Check whether a corrected statement still has a number or a date for which the clause has
-    another one, or leaves out its price: `a firm charges me £60`, or `my accountant is a firm`,
-    after `I use a firm now, £75 a month`."""
+    """Check whether a corrected statement still has a number, a date or a profession for which the
+    clause has another one, or leaves out its price: `a firm charges me £60`, or `my accountant is a
+    firm`, after `I use a firm now, £75 a month`."""
     new, old = values_of_part(text), typed_values(corrected.replaced)
     price = _PRICE.search(text)
     amount = (price["number"] or price["amount"]) if price else ""

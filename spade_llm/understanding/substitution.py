@@ -432,7 +432,7 @@ def with_types(
 def _names_behind_same_word(earlier: str, before: Spans, new: str, types: Spans) -> Spans:
     """The names of the earlier statement behind the preposition of the new one: `with Emirates`
     takes the place of `with Air India`, not of `to Delhi`. Empty if there are none."""
-    if not {ValueType.NAME} <= types.keys() & before.keys():
+    if ValueType.NAME not in types.keys() & before.keys():
         return {}
     words = new[: types[ValueType.NAME][0][0]].lower().split()
     names = before[ValueType.NAME]

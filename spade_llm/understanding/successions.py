@@ -464,7 +464,7 @@ def named_before(text: str, before: str, every: Sequence[str]) -> Statement | No
 
 def _tells_of_other_topic(text: str, earlier: str) -> bool:
     """Check whether a clause and an earlier statement are about different relations of the speaker:
-    `I work for the NHS now` says nothing of where somebody lives."""
+    `I work for the NHS now` does not replace a home."""
     text = _SUCCEEDS.sub(" ", text)
     one, other = (features(said).topic - general() - light() for said in (text, earlier))
     return bool(one and other) and not one & other

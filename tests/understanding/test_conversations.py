@@ -230,7 +230,7 @@ def test_the_answer_is_what_holds(said: list[str], question: str, answer: str) -
     assert answer in " ".join(_answer(said, question)[:1])
 
 
-def test_what_tells_of_nobody_does_not_tell_who_does_it() -> None:
+def test_a_statement_about_the_speaker_alone_does_not_answer_who_does_it() -> None:
     assert _answer(["I'm learning Welsh"], "who teaches me Welsh?") == []
 
 
@@ -273,7 +273,7 @@ def test_what_was_before_is_told_where_it_may_be_asked_for(
 @pytest.mark.parametrize(
     ("said", "holds"),
     [
-        # What is told of something else ends nothing.
+        # A statement about another thing or person replaces nothing.
         (
             ["I'm reading Dracula for my book club", "Book club is on the last Friday at Ann's"],
             "Dracula",
