@@ -79,12 +79,10 @@ class GracefulShutdown:
     async def drain(self) -> None:
         """Wait until no request is in flight; after GRACE_S, end those that are."""
         self.has_begun = True
-        idle = asyncio.create_task(self._is_idle.wait())
-        # Before Python 3.11.4, asyncio.timeout raises CancelledError in a task that was cancelled
-        # before, as the one that stops an agent was (python/cpython#102780).
-        await asyncio.wait([idle], timeout=GRACE_S)
-        if not idle.done():
-            idle.cancel()
+        try:
+            async with asyncio.timeout(GRACE_S):
+                await self._is_idle.wait()
+        except TimeoutError:
             self._end()
 
 

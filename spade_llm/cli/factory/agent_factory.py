@@ -84,10 +84,16 @@ async def running_agent(spec: DeploymentSpec, factory: AgentFactory) -> AsyncIte
         stack.enter_context(lock_directory(home, what=f"{spec.jid} with this data"))
         agent = await _build(spec, password, factory, stack)
         await agent.start()
-        stack.push_async_callback(agent.stop)
+        stack.push_async_callback(_stop, agent)
         # Entered last, left first: an agent that is stopping is not reported as healthy.
         await stack.enter_async_context(_heartbeat(agent, home))
         yield agent
+
+
+async def _stop(agent: XmppAgent) -> None:
+    """Stop the agent in its own task. A stop signal has cancelled this one, in which a deadline
+    (`asyncio.timeout`) raises CancelledError before Python 3.11.4 (python/cpython#102780)."""
+    await asyncio.create_task(agent.stop())
 
 
 def password_of(spec: DeploymentSpec, cli_context: CliContext) -> str:
