@@ -2,7 +2,7 @@
 
 `python -m bench exam` is another program: what an assistant's memory understands (memory_exam).
 
-Ends with 1 only when an answer was wrong; a missed goal is a line in the table.
+Ends with 1 if a benchmark failed or an answer was wrong; a missed goal is a line in the table.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import asyncio
 import os
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,33 +103,39 @@ OPTIONS = {
 """Environment variable, metavar and benchmark of each."""
 
 
-async def run(names: list[str], scale: Scale, parts: list[Part]) -> None:
-    """`parts` is filled on the way: what was measured before a fault is kept.
+async def run(names: list[str], scale: Scale, parts: list[Part]) -> list[str]:
+    """Run the benchmarks one after another, and return what went wrong, a line for each.
 
-    Raises WrongAnswer.
+    `parts` is filled on the way. A benchmark that fails does not stop the others; one that answered
+    wrongly does.
     """
+    failures: list[str] = []
     async with Stage() as stage:
         for name in names:
             began, load = time.perf_counter(), os.getloadavg()[0]
-            rows = await BENCHMARKS[name](stage, scale)
+            try:
+                rows = await BENCHMARKS[name](stage, scale)
+            except WrongAnswer as error:
+                return [*failures, f"{name} answered wrongly: {error}"]
+            except Exception as error:  # noqa: BLE001 - half an hour of other figures is kept
+                traceback.print_exc()
+                failures.append(f"{name} failed: {error}")
+                continue
             part = Part(name=name, seconds=time.perf_counter() - began, load=load, rows=tuple(rows))
             parts.append(part)
             print(f"{name}: {part.seconds:.0f} s, load before {load:.1f}", file=sys.stderr)
+    return failures
 
 
 def main() -> int:
     arguments = _arguments()
     parts: list[Part] = []
-    wrong = ""
-    try:
-        asyncio.run(run(arguments.names, Scale(is_quick=arguments.quick), parts))
-    except WrongAnswer as error:
-        wrong = f"a benchmark answered wrongly: {error}"
+    failures = asyncio.run(run(arguments.names, Scale(is_quick=arguments.quick), parts))
     print_table(parts)
     print(f"\n{write(run_of(parts, is_quick=arguments.quick), arguments.into)}")
-    if wrong:
-        print(wrong, file=sys.stderr)
-    return 1 if wrong else 0
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return 1 if failures else 0
 
 
 def _arguments() -> argparse.Namespace:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 PROGRAM = "import sys, time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
 IMPORTS: dict[str, Goal | None] = {
     "spade_llm.context": Goal(limit=0.3),
-    "spade_llm.agent": None,
-    **{f"spade_llm.agent.{kind}": None for kind in ("llm", "memory", "rag", "tools", "gateway")},
+    "spade_llm.agents": None,
+    **{f"spade_llm.agents.{kind}": None for kind in ("llm", "memory", "rag", "tools", "gateway")},
 }
 UP = Goal(limit=4.0)
 QUESTION, ANSWER = "what is 12 * 12?", "144"

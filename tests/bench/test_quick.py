@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from subprocess import run
 from typing import TYPE_CHECKING
 
 import pytest
 
 from bench.results import read
+from bench.start import IMPORTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,3 +31,8 @@ def test_a_quick_run_of_some_is_right_and_can_be_read_again(tmp_path: Path) -> N
     assert tuple(part.name for part in found.parts) == SUBSET
     assert all(part.rows for part in found.parts)
     assert all(row.ours >= 0 for row in found.rows.values())
+
+
+@pytest.mark.parametrize("module", IMPORTS)
+def test_the_modules_whose_import_is_measured_exist(module: str) -> None:
+    assert find_spec(module)
