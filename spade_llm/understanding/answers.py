@@ -25,6 +25,7 @@ from spade_llm.understanding.replacement import (
     role_in_state,
     tells_own_home,
 )
+from spade_llm.understanding.substitution import outside
 from spade_llm.understanding.vocabulary import (
     MONTHS,
     WEEKDAYS,
@@ -45,7 +46,7 @@ from spade_llm.understanding.vocabulary import (
 from spade_llm.understanding.wording import SPANISH_FIRST_PERSON
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from spade_llm.understanding.features import Features
 
@@ -145,6 +146,13 @@ _WHO_DOES = LazyPattern(
 _WHO_IS = LazyPattern(
     r"^[¿\s]*(?:(?:and|y) )?(?:who(?:['’]?s| is| are)|qui[eé]n(?:es)? (?:es|son))\b", _I
 )
+_SPOUSE = LazyPattern(r"\b(?:husband|wife|marido|esposo|esposa|mi mujer)\b", _I)
+_MARRIED = LazyPattern(
+    r"\b(?:we|i)(?:['’]ve| have)?(?: just| finally)? (?:got|gotten|were) (?:married|hitched)\b"
+    r"|\btied the knot\b|\bnos (?:hemos )?casa(?:mos|do)\b|\bme (?:he )?cas(?:é|ado)\b",
+    _I,
+)
+_EX = LazyPattern(r"\b(?:(?:my|mi) ex|ex de m[ií])\b(?! (?-i:[A-ZÁÉÍÓÚÑ]))", _I)
 _WITH_WHOM = LazyPattern(
     r"^[¿\s]*(?:(?:and |y )?con qui[eé]n|(?:and )?(?:with whom|who\b.*\bwith))\b", _I
 )
@@ -266,13 +274,6 @@ _TASK = LazyPattern(
     _I,
 )
 """Tasks of the person (reminders.as_task)."""
-_MEDICINE = LazyPattern(
-    r"\b\w+(?:pril|sart[aá]n|[zx]epam|zolam|prazole?|[aou]?statin[ae]?|olol|cilina|cillin|micina"
-    r"|mycin|profen[oe]?|floxacin[oe]?|gliptina?|dipin[oe]|oxetin[ae]|semid[ae]|formina?|clamid[ae]"
-    r"|latonin[ae]?|amol|spirin[ae]?|insulin[ae]?|butamol|prednison[ae]|tiroxina|thyroxine)\b",
-    _I,
-)
-"""Endings of the names of medicines."""
 _WHO_IS_THE = LazyPattern(
     r"^[¿\s]*(?:(?:and|y) )?(?:who(?:['’]?s| is)|qui[eé]n es) (?:the|my|our|el|la|mi|nuestr[oa]) "
     r"(?P<head>[\w-]+) (?:of|for|de|del)\b",
@@ -287,7 +288,8 @@ _ASKS_JOB = LazyPattern(
 )
 _TELLS_JOB = LazyPattern(
     r"\b(?:i['’]?m|i am|is|['’]s|soy|es|works? as|trabaj[oa] (?:de|como)) (?:an? |the |una? )?"
-    r"(?!for\b|on\b|in\b|at\b|from\b|my\b|our\b|mi\b)\w+"
+    r"(?!for\b|on\b|in\b|at\b|from\b|my\b|our\b|mi\b|noches?\b|d[ií]a\b|tardes?\b"
+    r"|ma[ñn]anas?\b|lunes\b)\w+"
     r"|\bdriv(?:e|es|ing)\b|\bconduzco\b|\bmanej[oa]\b|\bteach(?:es)?\b|\bdoy clases\b",
     _I,
 )
@@ -331,6 +333,8 @@ class Candidate:
     text: str
     date: str = ""
     """`2026-11-20`; empty if it was said in this conversation."""
+    time: str = ""
+    """`14:05:30.250` on that date; empty if unknown. Statements of one message have the same."""
     is_closed: bool = False
     """A later statement replaced it."""
     is_doubtful: bool = False
@@ -400,8 +404,10 @@ def with_closed(candidates: Sequence[Candidate]) -> list[Candidate]:
     statements = [Statement(text=one.text, is_change=is_changed(one.text)) for one in candidates]
     marked = []
     for number, one in enumerate(candidates, 1):
-        later = (new.text for new in reversed(statements[number:]) if _has_replaced(new, one.text))
-        successor = next(later, "")
+        later = zip(candidates[number:], statements[number:], strict=True)
+        # What stands in one message holds together.
+        apart = [new for other, new in later if not one.time or other.time != one.time]
+        successor = next((new.text for new in reversed(apart) if _has_replaced(new, one.text)), "")
         is_closed = one.is_closed or bool(successor)
         marked.append(replace(one, is_closed=is_closed, successor=one.successor or successor))
     return marked
@@ -424,6 +430,17 @@ def is_repeated(text: str, fact: str) -> bool:
     # With no more than who somebody is, it is the same.
     is_same = is_changed(text) or new <= kin()
     return is_same and bool(told) and text != fact and told <= stems_of(fact)
+
+
+def tells_value_of(fact: str, text: str) -> bool:
+    """Check whether a fact has all values of a statement that was made in the same message, and is
+    about the same: it is that statement with what was known before."""
+    said, told = features(text), features(fact)
+    about = concepts_of(outside(text, typed_values(text))) - general() - light()
+    kinds = [kind for kind in ValueType if said.values_of(kind)]
+    none = frozenset[str]()
+    has_all = all((_values(said, one) or none) <= (_values(told, one) or none) for one in kinds)
+    return bool(kinds) and has_all and bool(about & told.concepts)
 
 
 def find_answers(
@@ -449,19 +466,57 @@ def find_answers(
         ]
     least = CERTAIN_SCORE if is_certain else MIN_SCORE
     scored = _scored(asked, candidates, least)
-    if not scored and asked.wants_before:
-        replaced = (one for one in reversed(candidates) if _is_replaced_by(asked.replaced_by, one))
-        return list(islice(replaced, 1))
     if not scored:
-        return _successor_of_former(asked, candidates, least)
+        return _answers_otherwise(question, asked, candidates, least)
     ordered = _with_end_first(question, asked, scored)
     best, _, first = ordered[0]
     if _ALL.search(question):
         near = [one for points, _, one in ordered if points >= best - SMALL_PENALTY]
         return [one for one in near if not _is_moved(asked, one, near)][:MAX_ANSWERS]
-    if not asked.wants_before and (follower := _follower(asked, first, candidates)):
-        return [follower, replace(first, is_earlier=True)]
-    return [*_predecessors(question, first, ordered, candidates), first]
+    return [*_beside(question, asked, ordered, candidates)]
+
+
+def _answers_otherwise(
+    question: str, asked: Question, candidates: Sequence[Candidate], least: float
+) -> list[Candidate]:
+    """Answers to a question that no candidate answers in its words: it asks for the husband, and
+    the wedding is known, or for a former partner or value."""
+    is_married = any(_MARRIED.search(one.text) for one in candidates if not one.is_closed)
+    if is_married and _SPOUSE.search(question):
+        # Whoever was told of before the wedding was a boyfriend or girlfriend.
+        return find_answers(_SPOUSE.sub("partner", question), candidates)
+    if _EX.search(question):
+        # Former partners are seldom called so at the time.
+        over = [replace(one, is_closed=False) for one in candidates if one.is_closed]
+        found = find_answers(_EX.sub("my partner", question), over)
+        return [replace(one, is_closed=True) for one in found]
+    if asked.wants_before:
+        replaced = (one for one in reversed(candidates) if _is_replaced_by(asked.replaced_by, one))
+        return list(islice(replaced, 1))
+    return _successor_of_former(asked, candidates, least)
+
+
+def _beside(
+    question: str,
+    asked: Question,
+    ordered: Sequence[tuple[float, int, Candidate]],
+    candidates: Sequence[Candidate],
+) -> Iterator[Candidate]:
+    """The best answer, and what may hold instead of it, or was so before it."""
+    first = ordered[0][2]
+    is_of_past = _asks_for_former(question) or _PAST_QUESTION.search(question)
+    if first.is_closed and not is_of_past:
+        # "Am I left-handed?": what holds instead. A birth does not say instead of what it is.
+        holding = _holding(first, candidates)
+        if holding and not ends(holding.text, asked.concepts):
+            yield holding
+        yield first
+    elif not asked.wants_before and (follower := _follower(asked, first, candidates)):
+        yield follower
+        yield replace(first, is_earlier=True)
+    else:
+        yield from _predecessors(question, first, ordered, candidates)
+        yield first
 
 
 def _predecessors(
@@ -888,9 +943,9 @@ def _shared(asked: Question, candidate: Candidate, said: Features) -> frozenset[
         shared |= asked.concepts & COUPLE
     if "name" in asked.concepts and _tells_name(candidate.text, asked):
         shared |= {"name"}
-    if _MEDICINE.search(candidate.text):
-        # What somebody takes, or is given.
-        shared |= asked.concepts & ({"medicine", "drink"} if said.beings else {"medicine"})
+    if "medicine" in said.concepts and said.beings:
+        # "What does Rex drink?" may ask for what he is given.
+        shared |= asked.concepts & {"drink"}
     return shared
 
 
@@ -1139,9 +1194,6 @@ def _owned(text: str) -> list[tuple[str, frozenset[str]]]:
 def _type_points(asked: Question, candidate: Candidate, said: Features) -> float:
     if not asked.expected:
         return 0.0
-    if _AGE_ASKED.search(asked.text) and not _AGE_TOLD.search(candidate.text):
-        # "I drove a lorry for forty years" tells no age.
-        return -SMALL_PENALTY
     if _has_expected(asked, candidate, said):
         return TYPE_SCORE
     is_open = _may_have_name(asked, candidate) or _may_have_colour(asked, candidate)
@@ -1190,7 +1242,8 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
     used_to = bool(_USED_TO.search(candidate.text) or is_former)
     if asked.wants_before:
         return points + (PENALTY if candidate.is_closed or used_to else -SMALL_PENALTY)
-    points -= SMALL_PENALTY if candidate.is_closed else 0.0
+    if candidate.is_closed and not _PAST_QUESTION.search(asked.text):
+        points -= SMALL_PENALTY
     if used_to and not _PAST.search(asked.text):
         points -= SMALL_PENALTY
     is_state = asked.concepts & said.concepts & _STATES
@@ -1264,7 +1317,9 @@ _FIRST_PERSON = LazyPattern(
     r"^(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b", _I
 )
 _PAST_QUESTION = LazyPattern(
-    r"\b(?:did|was|were|had)\b|^[¿\s]*(?:[^\W\d_]+ ){1,3}?[^\W\d_]{2,}(?:aba|ía)[ns]?\b"
+    r"\b(?:did|was|were|had)\b|^[¿\s]*(?:[^\W\d_]+ ){1,3}?"
+    r"(?!compañía|policía|energía|batería|geografía|fotografía|alegría|\w{3,}ería(?<!quería))"
+    r"[^\W\d_]{2,}(?:aba|ía)[ns]?\b"
     r"|\bera[ns]?\b",
     _I,
 )

@@ -71,7 +71,9 @@ _LEAD_IN = LazyPattern(
     r"|mention)"
     r"|(?:just )?want(?:ed)? to (?:say|mention))(?: that)?|(?:debo|tengo que|quer[ií]a"
     r"|quiero) (?:decir|contar|comentar)(?:te|le)? que|te cuento(?: que)?"
-    r"|please note(?: that)?|you should know(?: that)?|did you know(?: that)?|sabes,?|i(?:['’]d"
+    r"|please note(?: that)?|you should know(?: that)?|did you know(?: that)?"
+    r"|(?:vos |t[uú] )?sab[eé]s(?: que(?= (?:yo|mis?|el|la|no|me|nos|ya|tengo|soy|vivo)\b))?,?"
+    r"|i(?:['’]d"
     r"| would) like you to know(?: that)?"
     rf"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo(?=\s*[,.!])|jope|guau|{_LAUGH}"
     r"|ay(?=,)(?:, hij[oa](?: m[ií][oa])?)?"
@@ -81,6 +83,8 @@ _LEAD_IN = LazyPattern(
     r"|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
     r"|a ver|total que|encima(?! de)|es que|f[ií]jate(?: que)?"
     r"|(?:\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
+    r"|(?:weirdly|oddly|strangely|funnily enough|curiosamente)(?=\s*,)|ha(?=\s*,? no\b)"
+    r"|don['’]?t laugh,?(?= but\b)|no te r[ií]as,?(?= pero\b)"
     r"|(?:thanks|thank you|gracias|yes|yeah|yep|s[ií]|claro|jo|damn|feck|fuck|shit|crap|g(?:od|osh)"
     r"|jeez|blimey|joder|mierda|ostras|vaya|madre m[ií]a)(?=\s*[,.!:;–—-]))"
     r"(?:\s*[,.!:;–—-]+\s*|\s+|$))+",
@@ -93,6 +97,7 @@ _FEELING = (
 _LEAD_OUT = LazyPattern(
     r",? (?:(?:gracias|demos gracias) a dios|a dios gracias|thank (?:god|goodness|heavens)"
     r"|touch wood|toco madera|(?:para )?que lo sepas|just so you know(?: (?:if|when) .{1,40})?|fyi"
+    r"|[^,.;]{2,30} couldn['’]?t [^,.;]{3,50} if (?:they|he|she|you|we|i) tried"
     r"|lol|btw|by the way|just in case|in case you (?:need|wonder|were wondering|ask)\w*(?: it)?"
     r"|por si acaso|can you imagine"
     rf"|{_LAUGH}|xd"
@@ -117,7 +122,7 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"|make (?:that|it)|change (?:that"
     r"|it) to"
     r"|in the end|al final|finalmente|correction"
-    r"|my mistake|my bad|i (?:meant|mean)"
+    r"|my mistake|my bad|typo|i (?:meant|mean)"
     r"|i made a mistake|i was wrong|scratch that|perd[oó]n(?:a)?|lo siento|quer[ií]a decir"
     r"|quise decir|quiero decir|en realidad|mejor dicho|digo|espera|ay|me he equivocado"
     r"|me equivoqu[eé]|rectifico|corrijo|correcci[oó]n|errata|miento|disculp(?:a|e|ad)|perdone"
@@ -308,6 +313,9 @@ _JOKE = LazyPattern(
 _SARCASM = LazyPattern(
     r"^(?:ja(?:ja)+|ha(?:ha)+|lol),? (?:yeah|sure|right|s[ií]|claro|ya|y)\b.{,12}\b(?:and"
     r"|y) (?:my|mi)\b"
+    r"|^(?:oh,? )?(?:yeah|sure|right|of course|s[ií],? claro|claro)(?: right)?,? (?:i (?:just "
+    r"|really )?"
+    r"(?:love|adore|enjoy)|me (?:encanta|chifla|flipa)n?)\b|.*[.!] Not[.!]$"
     r"|^(?:oh,? )?(?:yeah|sure|right|s[ií]|claro|ya)(?:,? (?:right|sure|claro|ya|seguro))*,? (?:and"
     r"|y) (?:i['’]?m|i am"
     r"|yo)\b",
@@ -335,6 +343,11 @@ _UNREAL = LazyPattern(
     r"|i remember|i recall|memory)|unless|whether"
     r"|suppose|supposing|imagine (?!that!)\w|let['’]?s say|as if"
     r"|as though|i must be \d\d+|could (?:eat a horse|murder an?|kill for|sleep for a week)"
+    r"|['’]d kill for"
+    r"|(?:was|were) (?:going|about|planning|meant|supposed) to\b.* (?:but|and then"
+    r"|though)\b.{0,20}\b(?:not"
+    r"|no|nothing|\w+n['’]t|fell through|changed? (?:my|our) minds?)"
+    r"|(?:iba|[ií]bamos) a \w+[aei]r(?:me|nos|lo|la)?\b.* pero\b.{0,20}\b(?:nada|no)\b"
     r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed|in (?:this|the|a) (?:game|story|book"
     r"|movie|film|novel|scenario|dream|example|song)|for example|for instance|hypothetical\w*"
     r"|people say|would(?:n['’]t)? (?!you believe|like|love|prefer|rather)|could have|might be"
@@ -422,6 +435,7 @@ _SMALL_TALK = LazyPattern(
     r"|content[oa]|agotad[oa]|muert[oa]|reventad[oa]|rendid[oa]|hech[oa] polvo"
     r"|triste)|menud[oa] [^\W\d_]+"
     r"|tengo (?:mucha |mucho )?(?:hambre|sed|sue[ñn]o|fr[ií]o|calor|prisa)"
+    r"|(?:perd[oó]n\w*|disculp\w+|sorry) (?:si|if) [^,.;]{3,40}"
     r"|mucho gusto|un placer|no pasa nada|da igual)\b[\s,.!…:)(]*)+$",
     _I,
 )
@@ -463,6 +477,7 @@ _OF_SPEAKER = LazyPattern(
     r"|ll)|my|our|(?<!near )(?<!for )(?<!around )me|us"
     r"|mine|myself|(?!caf|aqu|ah[ií]|as[ií]|all|beb|comit|carn|chal)\w{2,}[éí]|doy|creo|veo|salgo"
     r"|vuelvo|conozco|pongo|toy(?= \w+[aey]ndo\b)|soy|tengo|estoy|vivo|voy|hago|llevo|suelo"
+    r"|calzo|uso|peso|mido"
     r"|prefiero"
     r"|odio|quiero|fui|tuve"
     r"|hemos"
@@ -690,7 +705,8 @@ _SPLIT = LazyPattern(
     r"|cumple)\b)|no me|(?:se )?me \w{3,}(?<!r)"
     r"|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
     r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos"
-    r"|tomo|toco|juego|conduzco|peso|mido|cobro"
+    r"|tomo|toco|juego|conduzco|peso|mido|cobro|entro"
+    r"|llev(?:o|amos)(?= (?:ya |casi )?\w+ (?:a[ñn]os?|mes(?:es)?|semanas?|d[ií]as?)\b)"
     r"|(?!caf|aqu|ah[ií]|as[ií]|all)\w{2,}[éí])(?:(?<=\s)|(?!\w)))",
     _I,
 )
@@ -745,6 +761,14 @@ _SUBJECT = LazyPattern(
 """The subject of a clause that is not the speaker: a pronoun, a name, a noun."""
 _QUOTED = LazyPattern(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED_LINE = LazyPattern(r"^[^\S\n]*>.*$", re.MULTILINE)
+_QUOTED_TEXT = LazyPattern(
+    r"(?:(?<=\A)|(?<=[:.!?] )|(?<=[:.!?]\n))[\"“«](?=[^\"”»]*\b(?:i|i['’]m|we|my|me|mi|soy"
+    r"|tengo|vivo"
+    r"|trabajo|estoy)\b)(?:[^\s\"”»]+\s+){5,}[^\"”»]*[\"”»]",
+    _I,
+)
+"""A text of several words in quotation marks, in the first person of its own author: a letter, the
+beginning of a story."""
 
 _SECOND_VERB_ES = LazyPattern(
     rf"^(?P<first>(?P<subject>(?:(?:mi|nuestr[oa]|el|la) (?!(?:{WEEKDAYS}|\d|semana|mes|a[ñn]o"
@@ -755,6 +779,7 @@ _SECOND_VERB_ES = LazyPattern(
     r"(?: (?!(?:que|si|cuando|porque|para|y|e)\b)[^\s;,]+)+)(?:,? y|,)"
     r" (?P<rest>(?!(?:se )?(?:(?:ha|han) (?:entrado|venido|llegado|nacido|salido|aparecido|muerto)"
     r"|viene|llega|entra|nace|sale)n? (?:una?|mis?|el|la|los|las|otr[oa]|(?-i:[A-ZÁÉÍÓÚÑ])))"
+    r"(?!(?:ahora|ya) (?:est[aá]|vive|va|viene|trabaja) (?-i:[A-ZÁÉÍÓÚÑ]))"
     rf"(?:(?:no|ya|ahora|tambi[eé]n|se|les?|l[ao]s?) )*(?:{THIRD_SPANISH}"
     r"|(?<=se )[^\W\d_]{3,}[ae]n?) \S.*)$",
     _I,
@@ -783,7 +808,8 @@ def split_clauses(text: str) -> tuple[Clause, ...]:
 def _split_message(text: str) -> tuple[Clause, ...]:
     """Cached: the same message is read before a turn, as an earlier one in the next turns, and
     whenever it is recalled."""
-    text = plain_spanish(_spelled_out(_QUOTED_LINE.sub("", text).strip()))
+    text = _QUOTED_TEXT.sub(" ", _QUOTED_LINE.sub("", text))
+    text = plain_spanish(_spelled_out(text.strip()))
     if not text:
         return ()
     if TAKEN_BACK.match(text) or _SARCASM.match(text) or _GAME.match(text):
@@ -850,7 +876,7 @@ def _spelled_out(text: str) -> str:
 
 def _clauses_of_sentence(sentence: str) -> list[Clause]:
     """Clauses of a sentence. If one of them is unreal, the whole sentence is."""
-    sentence = _with_both_told(_with_relatives(_reworded(sentence)))
+    sentence = _with_both_told(_with_siblings(_with_relatives(_reworded(sentence))))
     if sentence.endswith(("?", "？")) and (parts := _QUESTION_SPLIT.split(sentence, maxsplit=1)):
         parts = [part for part in parts if part and part.strip()]
         if len(parts) == 2 and is_statement(_without_lead_in(parts[0])[0]):
@@ -892,6 +918,8 @@ def _reworded(sentence: str) -> str:
     """The sentence without a wish to be reminded, and with names and medicines that are told behind
     their verb as they would be told alone."""
     sentence = _WISH_TO_BE_REMINDED.sub("", sentence)
+    for pattern, told in _TOLD_ASIDE:
+        sentence = pattern.sub(told, sentence)
     sentence = _NAMED_BEHIND.sub(r"\g<thing> called \g<name>", sentence)
     sentence = _NAMED_BEHIND_ES.sub(_with_name_first, sentence)
     if found := _DIAGNOSED.match(sentence):
@@ -900,6 +928,63 @@ def _reworded(sentence: str) -> str:
     return _PUT_ON.sub(r"\g<border>I'm on ", sentence)
 
 
+_TOLD_ASIDE = (
+    (
+        LazyPattern(
+            r"^(?:and |but |so )?(?:(?:ever )?since (?:the|our|my) move to"
+            r"|(?:ever )?since (?:i|we) moved to|(?:ever )?since moving to|now (?:that )?(?:i"
+            r"|we)(?:['’]ve| have)?"
+            r" moved to) (?P<place>(?-i:[A-ZÁÉÍÓÚÑ])[\w'-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'-]+)?),? (?=\w)",
+            _I,
+        ),
+        r"I've moved to \g<place>; ",
+    ),
+    (
+        LazyPattern(
+            r"^(?:y |pero )?(?:desde (?:la mudanza|el traslado) a|desde que (?:me mud[eé]"
+            r"|nos mudamos) a)"
+            r" (?P<place>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?),? (?=\w)",
+            _I,
+        ),
+        r"me he mudado a \g<place>; ",
+    ),
+    (
+        LazyPattern(r"^you['’]?(?:re| are) (?:talking|speaking|chatting) to (?=(?:the|an?) )", _I),
+        "I'm ",
+    ),
+    (
+        LazyPattern(
+            r"^(?:the )?(?:(?:whole|entire) )?(?:team|department|company|firm|office)(?:['’]s"
+            r"| has| have| is)?"
+            r"(?: all| just)? (?:been |being )?(?:relocat(?:ed|ing)|mov(?:ed|ing) offices?) to "
+            r"|^(?:we|they)(?:['’]ve| have|['’]re)?(?: all)?(?: been| being)? (?:relocated"
+            r"|transferred)"
+            r"(?: us)?(?: all)? to ",
+            _I,
+        ),
+        "our office has moved to ",
+    ),
+    (LazyPattern(r"^est[aá]s hablando con (?=(?:el|la|una?) )", _I), "soy "),
+    (
+        LazyPattern(
+            r"^(?P<weight>\d[\d.,]* ?(?:kg|kilos?|pounds|lbs?|stone)\b)"
+            r"(?= (?:on the scales?|this morning on the scales?|en la (?:b[aá]scula|balanza)))",
+            _I,
+        ),
+        r"now I weigh \g<weight>",
+    ),
+    (
+        LazyPattern(
+            r"^(?:(?:the scales? (?:says?|said|shows?)|la (?:b[aá]scula|balanza) (?:marca"
+            r"|marc[oó]|dice))"
+            r" )(?=\d)",
+            _I,
+        ),
+        "now I weigh ",
+    ),
+)
+"""Facts that stand beside the sentence's own, and how they would be told alone: `since the move to
+Leeds I walk to work`."""
 _NAMED = r"(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ][\w-]*"
 
 
@@ -928,6 +1013,23 @@ _RELATIVE = LazyPattern(
     rf"|tercer[oa]), (?P<name>{_NAMED}),? (?:que )?",
     _I,
 )
+
+
+_SIBLINGS = LazyPattern(
+    r"^(?P<first>(?:i|we)(?:['’]ve got| have(?: got)?) (?:two|three|four|five) "
+    r"(?P<kin>brother|sister|son|daughter|cousin|nephew|niece|dog|cat|kid|boy|girl)s): "
+    rf"(?P<items>{_NAMED}(?:['’]s| {FINITE}) .+)$",
+    _I,
+)
+"""`I've got two brothers: Neil's a vet and Owen works in Hull`."""
+_SIBLING = LazyPattern(rf"(?:^|,? and |[,;] )(?={_NAMED}(?:['’]s| {FINITE}) )", _I)
+
+
+def _with_siblings(sentence: str) -> str:
+    """A list of relatives or pets, of whom something is told each, in sentences about each."""
+    if not (found := _SIBLINGS.match(sentence)):
+        return sentence
+    return found["first"] + _SIBLING.sub(f"; my {found['kin']} ", found["items"])
 
 
 def _with_name_first(found: re.Match[str]) -> str:
@@ -1225,7 +1327,8 @@ def _classify(part: str) -> Clause:
     if found and _asks_to_remember(text, found["content"]):
         content = _trimmed(found["content"].rstrip("?"))
         return Clause(text=content, kind=ClauseKind.STATEMENT, is_change=is_change)
-    return Clause(text=_trimmed(text), kind=_kind(text), is_change=is_change)
+    told = _trimmed(text)
+    return Clause(text=told, kind=_kind(told or text), is_change=is_change)
 
 
 def _asks_to_remember(text: str, content: str) -> bool:

@@ -185,8 +185,10 @@ _EXCHANGED = LazyPattern(
     r"|pusieron"
     r"|puesto|recet\w+|mand\w+|(?:gave|put) (?:me|her|him)(?: on)?) (?:(?:the|el|la) )?"
     r"(?P<new6>[^,;]{1,40})$"
-    r"|\bclosed (?:my |our |the )?(?P<old7>(?-i:[A-Z])[\w-]+)(?: accounts?)? and opened"
-    r" (?:an? (?:new )?(?:account|one)|one) (?:with|at) (?P<new7>(?-i:[A-Z])[\w-]+)"
+    r"|\b(?:closed|left) (?:my |our |the )?(?P<old7>(?-i:[A-Z])[\w-]+)(?: accounts?)?(?: and|[,;]) "
+    r"(?:opened (?:an? (?:new )?(?:account|one)|one) (?:with|at)|(?:moved|switched|went)(?: all| it"
+    r"| everything)*(?: over)? to|(?:everything|it)(?:['’]s| is)(?: all)? (?:with|at)) "
+    r"(?P<new7>(?-i:[A-Z])[\w-]+)"
     r"|\b(?:from|de|del) (?P<old4>(?:(?! (?:le|me|se|nos|ha|han|he) )[^,;]){1,40}?) (?:to|al?)"
     r" (?P<new4>[^,;]{1,40})(?=$|[,;])",
     _I,
@@ -257,6 +259,7 @@ _BY_SPEAKER = LazyPattern(
 _OWN_BEING = LazyPattern(
     r"^(?:my|our|the|mi|nuestr[oa]|el|la) (?:[\w-]+ )+(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+$", _I
 )
+_OF_BODY = frozenset({"size", "weight"})
 _OWNED = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?)\b", _I)
 _MOVES = LazyPattern(
     r"\b(?:mov(?:e|ed|ing)|chang\w+|switch\w*|swapp\w*|shift\w*|reschedul\w+|postpon\w+|push\w*"
@@ -295,9 +298,26 @@ _DONE_TO = LazyPattern(
     _I,
 )
 """Something is done to the speaker by others."""
+_BY_OTHERS = LazyPattern(
+    r"^(?:(?P<english>(?:the |my |our )?(?:doctor|gp|nurse|consultant|specialist|psychiatrist"
+    r"|midwife|vet|boss"
+    r"|manager|landlord|landlady|school|hospital|clinic|agency|council|company|work|hr)"
+    r"(?:['’]s| has| have)? (?=(?:\w+ed|put|cut) (?:me|us|it|them|my|our|the)\b))"
+    r"|(?:el|la|mi|nuestr[oa]) (?:m[eé]dic[oa]|doctora?|enfermer[oa]|psiquiatra|especialista"
+    r"|veterinari[oa]|jef[ea]|caser[oa]|due[ñn][oa]|empresa|colegio|cole) "
+    r"(?=(?:(?:me|nos) )?(?:l[ao]s? )?(?:ha \w+[dt]o|\w+ó)\b))",
+    _I,
+)
+"""The subject of something that others do to the speaker, which says nothing of the topic: `my GP
+has put me up to 50`."""
+_LESS_OR_MORE = (
+    r"\b(?:(?:went|gone|go|dropped|been) (?:up|down)|(?:up|down) to|subid\w+|bajad\w+)\b"
+)
+_UP_OR_DOWN = LazyPattern(_LESS_OR_MORE, _I)
 _GROWS = LazyPattern(
-    r"\b(?:turned|(?:went|gone|go|dropped|been) (?:up|down)|(?:up|down) to|cumpl\w+|subid\w+"
-    r"|bajad\w+)\b",
+    rf"{_LESS_OR_MORE}|\b(?:turned|cumpl\w+)\b"
+    r"|^(?:i have|i['’]ve got|we have|we['’]ve got) \w+ now\b"
+    r"|^(?:now|ahora) (?:(?:i|we) have|i['’]ve got|we['’]ve got|tengo|tenemos) \w+(?=$|[,.;])",
     _I,
 )
 """Another value comes about."""
@@ -313,7 +333,7 @@ def resolve_correction(
     conversation, oldest first. `remembered`: those of other conversations; only a correction that
     names the old value, or the noun, refers to them.
     """
-    text = clause.text
+    text = _BY_OTHERS.sub(lambda found: "they " if found["english"] else "", clause.text)
     if INTRODUCES.search(text) and not clause.is_change:
         return None
     every = [*remembered, *known]
@@ -725,8 +745,12 @@ def _types_without_change(bare: str, text: str) -> Spans:
     """Typed values of a clause (`text`) without its words of change (`bare`): in `they've moved the
     meeting to 11`, the number is an hour."""
     types = dict(values_of_part(bare))
-    if types and ValueType.TIME not in types and ValueType.TIME in values_of_part(text):
+    whole = values_of_part(text)
+    if types and ValueType.TIME not in types and ValueType.TIME in whole:
         types[ValueType.TIME] = types.pop(ValueType.NUMBER, ())
+    if ValueType.NUMBER not in whole:
+        # "They put it up by 50": how much more it is.
+        types.pop(ValueType.NUMBER, None)
     return types
 
 
@@ -786,6 +810,10 @@ def _may_restate(text: str, types: Spans, earlier: str) -> bool:
     is_instead = bool(INSTEAD.search(text)) and own <= features(earlier).concepts
     moves = is_instead or bool(_MOVES.search(text))
     if types and not types.keys() & {ValueType.NAME, ValueType.HANDLE}:
+        measure = None if features(earlier).beings else COPULA.match(earlier)
+        if measure and concepts_of(measure["noun"]) & _OF_BODY and _UP_OR_DOWN.search(text):
+            # "My size is 38", "I've gone down to a 36".
+            return True
         return moves or (is_by_speaker and bool(_GROWS.search(text)))
     if features(earlier).beings or not (is_by_speaker or _OWNED.match(earlier)):
         return False

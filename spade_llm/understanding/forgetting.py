@@ -51,15 +51,17 @@ STEM_CHARS = 4
 _VERB = (
     r"(?:forget|delete|erase|remove|drop|wipe|scrub|purge|scrap|get rid of|clear|cross out"
     r"|rub out|stop (?:remembering|knowing|storing|keeping)|scratch|strike|unlearn|un-?remember"
+    r"|un-?know"
     r"|take (?:back|out)|(?:take|cross|rub|strike|leave) (?:it|that|this|them) (?:out|off|back)"
     r"|take(?= .+ (?:off|out of|from) (?:(?:your|the) (?:memory|records?|notes|files?)"
-    r"|your lists?)\b)"
+    r"|your lists?|there|here)\b)"
+    r"|get(?= (?:\w+ ){1,4}out of your (?:memory|head|records?|notes|files?|system)\b)"
     r"|(?:do(?:n['’]t| not)|not|you(?:['’]re| are) not to|you (?:needn['’]t|mustn['’]t|must not"
     r"|shouldn['’]t"
     r"|should not|don['’]t (?:need|have) to)|(?:there['’]s )?no need to|never) (?:remember|store"
     r"|keep|save"
     r"|know|(?:hold|hang) on ?to|retain|recall|record|bring up|mention|note)"
-    r"|(?<=you )(?:did(?:n['’]t| not)|not) (?:know|remember|keep|store|have)"
+    r"|(?<=you )(?:did(?:n['’]t| not)|not) (?:know|remember|keep|store|have|(?:hang|hold) on ?to)"
     r"|(?:i )?do(?:n['’]t| not) want you to (?:know|remember|keep|store|have|hold)"
     r"|(?:que )?(?:te |se ){0,2}(?:olv[ií]d|b[oó]rr|elim[ií]n|qu[ií]t|supr[ií]m|desc[aá]rt|t[aá]ch"
     r"|descart)"
@@ -119,7 +121,10 @@ _BEHIND = LazyPattern(
     r"^(?P<topic>(?:.*\b(?:(?:esto|eso|lo) (?:de|del|que)|what i|the (?:bit|part|thing|stuff)|that)"
     r"\b|(?:mis?|el|la|los|las)\b)[^:]{3,80}?),? "
     r"(?:no (?:me )?l[ao]s? (?:guard|recuerd|sep|teng)[ae]s|(?:b[oó]rra|elim[ií]na|qu[ií]ta"
-    r"|olv[ií]da|b[oó]rre|elim[ií]ne|qu[ií]te|olv[ií]de)(?:me|te|se)?l[aoe]s?)\b.{0,15}$",
+    r"|olv[ií]da|b[oó]rre|elim[ií]ne|qu[ií]te|olv[ií]de)(?:me|te|se)?l[aoe]s?"
+    r"|(?:ya )?l[ao]s? puedes (?:ir )?(?:borr|olvid|quit|tach|elimin)\w+)\b.{0,15}$"
+    r"|^a (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+) (?:ya )?no me l[aeo] (?:vuelvas a )?(?:nombr|mencion"
+    r"|record)\w+.*$",
     _I,
 )
 """The verb behind what is meant: `eso que te dije de Ana bórralo ya`."""
@@ -129,6 +134,14 @@ _EXPLICIT = LazyPattern(
     r"|recordar|sab[eé]s|sepas|dije|cont[eé])\b",
     _I,
 )
+_NOT_YOURS = LazyPattern(
+    r"^you (?:really |probably |definitely |certainly )*(?:should(?:n['’]?t| not| never)"
+    r"|do(?:n['’]?t| not) need(?: to)?|needn['’]?t|mustn['’]?t|(?:were|are)(?:n['’]?t| not| never)"
+    r" (?:supposed|meant) to) ?(?:know|have|keep|hold|store|remember)?(?: about)? "
+    r"(?P<topic>(?:my|our|the|about|that|what)\b[^,.]{2,60}|(?-i:[A-Z])[^,.]{2,60})(?:[,.].*)?$",
+    _I,
+)
+"""What the assistant should not know: `you shouldn't have our alarm code, …`."""
 _NEVER_SAID = LazyPattern(
     r"^(?:scratch|strike|ignore|disregard|ignora|olvida)(?: (?:that|this|it|eso"
     r"|lo))?,? (?:i (?:never|didn['’]t)|no (?:he dicho|dije)|yo no)\b",
@@ -180,8 +193,8 @@ _REASON = LazyPattern(
 _APPOSITION = LazyPattern(r"^[^,]+, (?:the|my|el|la|mi) [\w-]+$", _I)
 """The same named again: `my skin illness, the psoriasis`."""
 _IT = LazyPattern(
-    r"^(?:it|(?:that|this)(?: one)?|eso|esto|[eé]s[ae]|about it|eso da igual)?"
-    r"(?: (?:please|now|out))?$",
+    r"^(?:it|him|her|them|(?:that|this)(?: one)?|eso|esto|[eé]s[ae]|about it|eso da igual)?"
+    r"(?:(?:^| )(?:please|now|out|anda|ya|porfa|por favor))*$",
     _I,
 )
 _IDIOM = LazyPattern(r"^(?:about )?(?:it)?$|^eso da igual$", _I)
@@ -205,7 +218,16 @@ _AND = LazyPattern(
 )
 """Where the next of several things begins: `my phone number and my address`."""
 _DATE = LazyPattern(r"^(?:the |la |el )?(?:date|day|time|when|fecha|d[ií]a|hora|cu[aá]ndo)\b", _I)
-_JUDGEMENT = LazyPattern(r"\b(?:was|is|were|era|es|fue)\b.*$", _I)
+_JUDGEMENT = LazyPattern(
+    r"\b(?:was|is|were|era|es|fue)\b.*$|,? (?:ya )?no (?:te )?l[ao]s? (?:ten[ií]a|deb|quise"
+    r"|hubiera)"
+    r".*$|,? i (?:should(?:n['’]t| not| never)|never should|ought not).*$",
+    _I,
+)
+_SEE_NO_MORE = LazyPattern(r"\b(?:ever again|again|any ?more|nunca m[aá]s|m[aá]s)$", _I)
+_ELLIPTIC = LazyPattern(r"^(?:el|la|los|las) (?=del? )", _I)
+"""`La del banco`, behind what names the noun: `no debería dar claves`."""
+_CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
 _THAT = LazyPattern(r"^(?: *(?:that|que|about|the|lo de(?: que)?|de que)\b)+ *", _I)
 _EVERYTHING = LazyPattern(r"(?:all|everything|anything|todo)\b", _I)
 _PARTS = LazyPattern(r"(?<=[.!?;])\s+|,\s+")
@@ -249,15 +271,17 @@ def read_forget_request(text: str) -> ForgetRequest | None:
         return None
     if told := told_off_the_record(text):
         return ForgetRequest(topic=told, is_all=True, is_statement=True)
-    if _NEVER_SAID.match(text[lead_in_end(text) :]):
+    bare = text[lead_in_end(text) :]
+    if _NEVER_SAID.match(bare):
         return ForgetRequest(topic="", is_all=True)
-    if found := _PRETEND.match(text[lead_in_end(text) :]):
-        return ForgetRequest(topic=found["topic"], is_all=True)
+    if found := _PRETEND.match(bare) or _NOT_YOURS.match(bare):
+        topic = _INTRODUCTION.sub("", _REASON.sub("", found["topic"]))
+        return ForgetRequest(topic=topic, is_all=True)
     parts = _PARTS.split(text)
     for number, part in enumerate(parts):
         bare = part[lead_in_end(part) :]
         if found := _BEHIND.match(bare):
-            topic = _INTRODUCTION.sub("", found["topic"])
+            topic = _INTRODUCTION.sub("", found["topic"] or found["name"])
             return ForgetRequest(topic=topic, is_all=True)
         if found := _REQUEST.match(bare):
             rest = ", ".join([found["rest"] or found["rest2"] or "", *parts[number + 1 :]])
@@ -278,13 +302,10 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
     rest = _KEPT.sub("", rest)
     if not _APPOSITION.match(rest):
         rest = _REASON.sub("", rest)
-    if _IT.match(rest) and before and _LAST.match(before):
-        # "That last thing I told you, please forget it".
-        return ForgetRequest(topic="", is_all=True, is_explicit=is_explicit)
     if _IT.match(rest) and before:
-        # "That about Kate was confidential, please wipe it".
-        topic = _JUDGEMENT.sub("", _INTRODUCTION.sub("", before)).strip()
-        return ForgetRequest(topic=topic, is_all=True, is_explicit=is_explicit)
+        return ForgetRequest(topic=_named_before(before), is_all=True, is_explicit=is_explicit)
+    if _ELLIPTIC.match(rest) and before:
+        rest = _ELLIPTIC.sub(f"{before.split()[-1]} ", rest)
     if _IDIOM.match(rest):
         return None
     if _LAST.match(rest):
@@ -298,6 +319,19 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
         is_everything=bool(_EVERYTHING.match(rest)),
         is_explicit=is_explicit,
     )
+
+
+def _named_before(said: str) -> str:
+    """What a sentence names that stands before the request to forget `it`; empty: what was said
+    last."""
+    if _LAST.match(said):
+        # "That last thing I told you, please forget it".
+        return ""
+    if _SEE_NO_MORE.search(said) and (name := _CAPITAL.search(said)):
+        # "I don't want to see the name Sid ever again, get him out of your notes".
+        return name[0]
+    # "That about Kate was confidential, please wipe it".
+    return _REASON.sub("", _JUDGEMENT.sub("", _INTRODUCTION.sub("", said)).strip())
 
 
 def _tells_again(head: str, behind: str) -> bool:
@@ -336,10 +370,12 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     if not wanted:
         return []
     beings = features(topic).beings
+    is_own = not beings and bool(_OWN_STATE.search(topic))
     covered = [
         (len(specific & features(one).concepts) / len(specific), number)
         for number, one in enumerate(statements)
         if beings <= features(one).beings | features(one).concepts
+        and not (is_own and _is_of_being(one))
     ]
     best = max((share for share, _ in covered), default=0.0)
     found = [number for share, number in covered if share >= MIN_COVERAGE and share == best]
@@ -361,6 +397,18 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     if not found and "address" in specific <= {"address", "home"}:
         found = [number for number, one in enumerate(statements) if tells_own_home(one)]
     return (not with_mentions and named) or found or _akin(topic, statements)
+
+
+_OWN_STATE = LazyPattern(
+    r"\b(?:where|what|how much|d[oó]nde|qu[eé]|cu[aá]nto) (?:i|we|vivo|trabajo|gano|cobro|peso)\b",
+    _I,
+)
+"""What the speaker does: `where I live` is not where an aunt does."""
+
+
+def _is_of_being(statement: str) -> bool:
+    subject = leading_noun(statement)
+    return subject is not None and subject.is_being
 
 
 def names_more(topic: str, statements: Sequence[str]) -> bool:

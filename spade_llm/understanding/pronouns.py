@@ -69,6 +69,7 @@ _SUBJECT_BEHIND = LazyPattern(
     r"^(?:no |ya |tambi[eé]n |ahora )?(?:se )?(?:(?:ha|han) )?(?:muert|muri|ven|vin|lleg|nac|march"
     r"|ido|vuelt|volv|escap|perd|ca[ií]d|cay|jubil|cas|va|viene)\w*"
     r" (?:(?-i:[A-ZÁÉÍÓÚÑ])|mis? |nuestr|el |la |los |las )"
+    r"|^(?:ya |ahora )*(?:est[aá]|vive|va|viene|trabaja|duerme) (?-i:[A-ZÁÉÍÓÚÑ])"
     r"|^(?:me )?(?:dice|dijo|cuenta) (?!que\b)(?:\w+ ){1,4}que\b",
     _I,
 )
@@ -128,6 +129,9 @@ _STOPS = LazyPattern(
 )
 """Words at which a noun phrase ends."""
 _FINITE = LazyPattern(rf"{FINITE}$", _I)
+_SINGULAR_VERB = LazyPattern(
+    r"(?:['’]s|is|was|has|lives|works|se|ha|es|est[aá]|era|tiene|vive|trabaja|me|nos|le|ya)$", _I
+)
 _THIRD = LazyPattern(rf"{THIRD_SPANISH}$", _I)
 _TO_THE = LazyPattern(r"al$", _I)
 _PARENT = LazyPattern(r"(?:mam[aá]|pap[aá]|mami|papi)$", _I)
@@ -321,7 +325,9 @@ def _noun_phrases(statement: str) -> Iterator[Mention]:
     while number < len(words):
         article = _article_at(words, number, is_spanish=is_spanish)
         first = number + 1 if article else number
-        is_word = is_function_word(strip_accents(words[number][0].lower()))
+        # "They've" is one, too.
+        bare = re.split("['’]", strip_accents(words[number][0].lower()))[0]
+        is_word = is_function_word(bare)
         if number and number == behind and _CLITIC.match(words[number][0]):
             # "A Ana la cuida Eva": a pronoun, not an article.
             number += 1
@@ -423,7 +429,10 @@ def _name_end(words: Sequence[re.Match[str]], first: int) -> int:
     before = [one[0] for one in words[max(0, first - 2) : first]]
     is_place = bool(before and _BEFORE_PLACE.match(before[-1]))
     is_place = is_place or (before[-1:] == ["a"] and bool(_MOTION.match(before[0])))
-    return first if is_place or (first == 0 and (is_word or word.endswith("s"))) else last
+    # "Rehearsals are …", but "Blas ha …".
+    following = words[last][0] if last < len(words) else ""
+    is_plural = word.endswith("s") and not _SINGULAR_VERB.match(following)
+    return first if is_place or (first == 0 and (is_word or is_plural)) else last
 
 
 def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mention:
@@ -544,7 +553,9 @@ def _with_name(noun: str, statement: str) -> str:
         # "Mi hermana Gloria, se llama La Espiga": she has a name.
         return noun
     noun_there = re.escape(noun)
-    name = r"(?P<name>(?-i:[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*))(?!['’\w])"
+    one = r"[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*"
+    more = rf"(?: (?:and|y|e) {one})?" if noun.endswith("s") else ""
+    name = rf"(?P<name>(?-i:{one}{more}))(?!['’\w])"
     found = re.search(
         rf"{noun_there}(?:['’]s|,| is| es)*(?: (?:called|named|se llama|llamad[oa]"
         rf"|name(?:['’]s| is| was)))? {name}"

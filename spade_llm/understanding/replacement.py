@@ -19,6 +19,7 @@ from spade_llm.understanding.vocabulary import (
     kin,
     phrase_concepts,
     stems_of,
+    tells_difference,
     value_key,
 )
 
@@ -309,6 +310,7 @@ def replaces(new: Statement, old: str) -> bool:
         return True
     one, other = features(new.text), features(old_in_first_person)
     is_apart = one.is_reported or one.is_plan or other.is_reported
+    is_apart = is_apart or tells_difference(new.text)
     if is_apart or is_beside(new.text, old_in_first_person):
         return False
     if ends(new.text, other.concepts) and ends(new.text, other.concepts - _unsaid(old)):

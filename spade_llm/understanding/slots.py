@@ -14,6 +14,7 @@ from spade_llm.understanding.corrections import (
     MAX_BACK,
     about,
     is_head,
+    with_other_parts,
 )
 from spade_llm.understanding.features import features, is_changed, is_denial
 from spade_llm.understanding.pronouns import antecedent, leading_noun, noun_phrases
@@ -79,13 +80,21 @@ _PLACE = LazyPattern(
     r"\b(?:(?:mov|relocat|transferr|traslad)\w+ (?:to|al?)|in|at|en|where|donde)\s+(?=\w)"
     r"(?!(?:the )?(?:morning|evening|afternoon|night|\d))"
     r"|\b(?:on|under|behind|inside|next to|near|by|above|below|beside|over|debajo|detr[aá]s|dentro"
-    r"|encima|sobre|al lado|junto al?|cerca) (?:del? |al? )?(?:the|my|our|an?|el|la|los|las|mi)\b",
+    r"|encima|sobre|al lado|junto al?|cerca|with|con) (?:del? |al? )?"
+    r"(?:the|my|our|an?|el|la|los|las|mi)\b",
     _I,
 )
+_AT_BEING = LazyPattern(
+    r"\b(?:with|at|con|en casa de) (?:the|my|our|el|la|mi|nuestr[oa]) [\w-]+(?:['’]s)?$"
+    r"|\b(?:with|at|con|en casa de) (?:the|my|our|el|la|mi|nuestr[oa]) [\w-]+(?:['’]s)?"
+    r"(?= (?:now|ahora|instead)$)",
+    _I,
+)
+"""Where a thing is, at the end: `the key is with the neighbour`."""
 _IS_THERE = LazyPattern(
     r"(?:['’]s| is| are| lives?| hangs?| es| son| est[aá]n?| la \w+)(?: now| still)? "
     r"(?:in|at|on|under|behind|inside|next|by|above|below|en|debajo|detr[aá]s|dentro|encima"
-    r"|junto)\b",
+    r"|junto|with|con)\b",
     _I,
 )
 """Tells where a thing is: it is at one place at a time."""
@@ -141,7 +150,7 @@ def in_same_slot(
     of_subject = _with_same_subject(named, every)
     if part != named:
         of_subject = of_subject or _with_same_subject(part, every)
-    found = of_subject or value_of_pronoun(text, known) or _swapped(named, known)
+    found = of_subject or value_of_pronoun(text, known) or swapped(named, known)
     meant = leading_noun(named) if named != text else None
     if meant:
         # "She starts in York" tells nothing of another woman.
@@ -177,7 +186,8 @@ def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
 
 def _are_of_one_subject(text: str, earlier: str, named: frozenset[str]) -> bool:
     """Check whether an earlier statement, which is no denial, is about the subject of a text."""
-    if is_denial(earlier) or features(earlier).beings != features(text).beings:
+    beings = (features(_AT_BEING.sub(" ", one)).beings for one in (earlier, text))
+    if is_denial(earlier) or len(set(beings)) > 1:
         return False
     return is_head(named, earlier) and not is_of_another(text, earlier)
 
@@ -325,17 +335,25 @@ def value_of_pronoun(text: str, known: Sequence[str]) -> Statement | None:
     return _with_types_of(text, earlier, types)
 
 
-def _swapped(text: str, known: Sequence[str]) -> Statement | None:
+def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statement | None:
     """`I went over to Vivaldi` after `I use Firefox`: the one recent statement of the speaker, or
-    of the same other being, that has a value of this kind."""
-    found = _swapped_to().match(text)
-    does = found or DOES.match(text)
+    of the same other being, that has a value of this kind. `is_said`: only with a verb of changing,
+    and not for `I use Vivaldi now`."""
+    whole = text
+    # "Got fed up and went over to Lebara, 8 a month".
+    parts = (text, *_PART.split(text))
+    found = next((one for part in parts if (one := _swapped_to().match(part))), None)
+    text = found[0] if found else text
+    does = found or (None if is_said else DOES.match(text))
     if not does or not (found or does["now"] or does["behind"]):
         return None
     new = does["new"]
     # "I have a cat now" says nothing of the dog.
     classes = concepts_of(new) & (CLASSES if found else CLASSES - {"animal", "pet"})
     types = values_of_part(new)
+    if found and not types and len(new.split()) == 1 and not any(map(is_concept, concepts_of(new))):
+        # A brand in lower case.
+        types = {ValueType.NAME: ((0, len(new)),)}
     names = types.get(ValueType.NAME, ())
     is_name = (
         any(not start for start, _ in names) and not concepts_of(outside(new, types)) - light()
@@ -351,9 +369,11 @@ def _swapped(text: str, known: Sequence[str]) -> Statement | None:
     if classes:
         fitting = [with_class(one, new, classes) for one in recent]
     else:
-        fitting = [_with_types_of(new, one) for one in recent if is_name and _CHOICE.search(one)]
+        fitting = [
+            _with_types_of(new, one, types) for one in recent if is_name and _CHOICE.search(one)
+        ]
     changed = [one for one in fitting if one]
-    return changed[0] if len(changed) == 1 else None
+    return with_other_parts(changed[0], whole) if len(changed) == 1 else None
 
 
 def _with_types_of(text: str, earlier: str, types: Spans | None = None) -> Statement | None:

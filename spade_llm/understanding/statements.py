@@ -47,8 +47,8 @@ from spade_llm.understanding.pronouns import (
     with_role,
 )
 from spade_llm.understanding.replacement import INTRODUCES, Statement, replaces
-from spade_llm.understanding.slots import in_same_slot, value_of_pronoun
-from spade_llm.understanding.substitution import is_clean, with_title
+from spade_llm.understanding.slots import in_same_slot, swapped, value_of_pronoun
+from spade_llm.understanding.substitution import is_clean, outside, with_title
 from spade_llm.understanding.successions import (
     BESIDE,
     adjacent,
@@ -523,6 +523,7 @@ def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list
     if found := _NO_LONGER_BUT_NOW.match(text):
         return _change_of_clause(text, every, known)[0] or _ended_and_new(found)
     changed = change_of_list(text, every) or value_of_pronoun(text, known)
+    changed = changed or swapped(text, known, is_said=True)
     return [changed] if changed else []
 
 
@@ -598,8 +599,18 @@ def _rest(new: Statement, said: frozenset[str]) -> str:
         if _RELATIVE.match(halves[1]) or _LABEL.match(halves[1]):
             continue
         shares = [len(concepts_of(one) & said) / max(1, len(concepts_of(one))) for one in halves]
-        return _with_subject(halves[shares[0] >= shares[1]], new.replaced)
+        rest = halves[shares[0] >= shares[1]]
+        return "" if _has_other_values(new.text, rest) else _with_subject(rest, new.replaced)
     return ""
+
+
+def _has_other_values(text: str, half: str) -> bool:
+    """Check whether a statement has all of a half but its values: `I'm with Lebara, I pay 8` leaves
+    nothing of `I'm with EE`."""
+    words = set(split_words(outside(half, typed_values(half))))
+    return not typed_values(half).keys().isdisjoint(typed_values(text).keys()) and words <= set(
+        split_words(text)
+    )
 
 
 def _with_subject(half: str, whole: str) -> str:

@@ -73,6 +73,7 @@ from spade_llm.understanding.vocabulary import (
     light,
     phrase_concepts,
     relatives,
+    tells_difference,
     things,
     typed_values,
     value_key,
@@ -151,6 +152,8 @@ _BEHIND_ITEM = (
 _FOR = LazyPattern(r"\b(?:for|at|para|en) $", _I)
 BESIDE = LazyPattern(r", (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+,")
 """A name beside the noun of a being: `my mum, Ann, …`."""
+_ROLE = LazyPattern(r"(?:the|my|our|el|la|mi|nuestr[oa])\b", _I)
+"""What a being is to others, which another one can be instead: `Ann is our director`."""
 _OF_PLACE = LazyPattern(r"\s(?:at|from|of|del?|en) (?-i:[A-Z])")
 _SUCCEEDS = LazyPattern(
     rf"{_NOW_WORDS}|^(?:(?:i|we)(?:['’]ve)? )?(?:bought|got|joined|started|signed|took"
@@ -233,7 +236,7 @@ def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     """The latest of the earlier statements of which a part of a message says that it is over or has
     changed; empty if it says so of none. `known`: those of this conversation; a pronoun refers to
     the last of them."""
-    if INTRODUCES.search(text):
+    if INTRODUCES.search(text) or tells_difference(text):
         return ""
     ends_of_text = ended_parts(text) or ([""] if announces(text) else [])
     return next(filter(None, (_announced(text, one, every, known) for one in ends_of_text)), "")
@@ -302,10 +305,13 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     ]
     # "Sold the Fiesta" is about that car rather than about another one.
     words = value_key(ended_thing(ended)) if ended else frozenset()
+    gone = leading_noun(ended) if ended else None
     return max(
         reversed(found),
         # "I left Acme" ends one item of a list rather than the note that Acme called.
         key=lambda one: (
+            # "My flatmate is called Ann" rather than "my flatmate Ann's a drummer".
+            not (gone and _describes(one, gone.text)),
             len(named & features(one).concepts),
             len(words & value_key(one)),
             len(typed_values(one).get(ValueType.NAME, ())),
@@ -473,6 +479,8 @@ def _tells_of_other_topic(text: str, earlier: str) -> bool:
 def _of_two_parts(first: str, rest: str, earlier: str, is_instead: bool) -> Statement | None:
     bare = _SUCCEEDS.sub(" ", rest)
     gone = _gone(first, earlier)
+    if gone and _describes(earlier, gone):
+        return None
     is_instead = is_instead or bool(gone and _SUCCEEDS.search(rest))
     if is_instead and (found := with_typed_value(earlier, f"{first} {gone}", bare)):
         return found
@@ -588,8 +596,17 @@ def _points_of_place(
     shared += bool(antecedent(rest, [earlier])[0])
     points = 2 * shared + (takes_over and not features(earlier).beings & relatives())
     tail = COPULA.match(earlier) if points else None
+    if _describes(earlier, gone.text):
+        return 0
     # "Our director is Ann" rather than "Ann is strict".
     return points + bool(tail and gone.text in tail["tail"])
+
+
+def _describes(statement: str, being: str) -> bool:
+    """Check whether a statement tells what a being is like, which another one in its place need not
+    be: `my flatmate Ann is a drummer`, but not `Ann is our director`."""
+    tail = COPULA.match(statement)
+    return tail is not None and being in tail["noun"] and not _ROLE.match(tail["tail"])
 
 
 def _newcomer(text: str, earlier: str) -> Mention | None:

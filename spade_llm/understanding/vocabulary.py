@@ -236,7 +236,20 @@ _PHRASES = (
     (r"\b(?:married|engaged) (?:to )?(?-i:[A-ZÁÉÍÓÚÑ])|\bcas(?:ad[oa]|é|arme) con (?-i:[A-ZÁÉÍÓÚÑ])", "partner"),
     (r"\bwhat did i (?:use to )?do *\W*$|\ba qu[eé] me dedicaba\b|^¿?qu[eé] (?:hac[ií]a|era)(?: yo)? *\W*$", "work profession role"),
     (r"^what\b.{1,30}\bstud(?:y|ies|ying)\b|^¿?qu[eé] (?:carrera |est[aá] )?estudi(?:o|a|an|ando)\b", "subject"),
-    (r"\bon (?:days|nights|earl(?:y|ies)|lates)\b", "shift"),
+    (r"\b(?:date|day) of birth\b|\bd\.?o\.?b\b|\bfecha de nacimiento\b", "birthday"),
+    (r"\bwho (?:am i|is \w+|are we) (?:married|engaged) to\b|\bcon qui[eé]n (?:estoy|me|est[aá]|se) cas\w+", "partner husband wife"),
+    (r"\b(?:health|medical) (?:problem|issue|condition|concern)s?\b|\b(?:problemas?|temas?) (?:de salud|m[eé]dicos?)\b|\benfermedad(?:es)?\b", "illness"),
+    (r"\b(?:problems?|trouble) (?:with|eating) (?:\w+ )?foods?\b|\bfood (?:problem|issue|restriction|intolerance)s?\b|\bproblemas? con (?:la |alguna )?comidas?\b|\bintolerancias?\b", "allergy diet"),
+    (r"\b(?:pay|paying|pago|pagamos)\b.{1,30}\b(?:for|de|por) (?:my|the|our|mi|el|la|nuestr[oa]) (?:flat|apartment|room|house|place|bedsit|studio|piso|apartamento|depa\w*|habitaci[oó]n|cuarto|casa)\b", "rent"),
+    (r"\bin (?:year|class|form|reception|p) ?\w* with (?:mr|mrs|miss|ms)\b", "teacher teach"),
+    (r"\b(?:keep|stay|keeping|staying) (?:fit|in shape|active)\b|\b(?:en forma|hago (?:de )?ejercicio)\b", "exercise gym sport"),
+    (r"\b(?:eat|eats|eating|como|comemos|comer|comiendo)\b.{0,12}\b(?:meat|fish|chicken|eggs?|dairy|cheese|carne|pescado|pollo|huevos?|l[aá]cteos|queso)\b.{0,10}\b(?:again|now|these days|ahora|otra vez|de nuevo)\b|\b(?:ahora|vuelvo a|he vuelto a|volv[ií] a) com\w+ (?:carne|pescado|pollo|huevos?|l[aá]cteos|queso)\b", "diet"),
+    (r"\bqu[eé] compa[ñn][ií]a (?:estoy|estamos|soy|tengo|uso|era|estaba)\b|\b(?:estoy|estamos) con (?-i:[A-ZÁÉÍÓÚÑ])\w+,? (?:y )?pag(?:o|amos)\b", "provider"),
+    (r"\bcan['’]?t get enough of\b|\bno me canso de\b", "like"),
+    (r"\b(?:me|nos|l[aeo]s?) (?:han? )?(?:subi(?:eron|do)|ascend(?:ieron|ido)|promovi(?:eron|do)) a (?!\d|las?\b)", "work profession"),
+    (r"\b(?:start|starts|finish|finishes|clock (?:on|off)) at \d[\w:.]* (?:at|in) (?:the|my|our)\b", "work shift"),
+    (r"\bnos (?:han )?(?:traslad\w+)\b", "office work"),
+    (r"\b(?:on|to) (?:days|nights|earl(?:y|ies)|lates)\b", "shift"),
     (r"\bme (?:han )?contrat\w+|\bme (?:han (?:cogido|fichado)|cogieron|ficharon) (?:en|de|como|para)\b|\b(?:hired|took) me (?:on|as|at)\b|\b(?:got|been|was) hired\b", "work"),
     (r"\b(?:seeing|dating|going out with) (?:someone|somebody|anyone|a\b|(?-i:[A-ZÁÉÍÓÚÑ]))|\b(?:who|what) (?:am|was) i (?:seeing|dating|going out with)\b|\bin a relationship\b|\b(?:saliendo|salgo|salir|sal[ií]a) con (?:alguien|una? (?:chic|t[ií]|muchach|pib)[oa]\b|(?-i:[A-ZÁÉÍÓÚÑ]))|\b(?:est(?:oy|aba)|sigo|sos|eres) de novi[oa]", "marital partner girlfriend boyfriend"),
     (r"\bme (?:he )?cas(?:[eé]|ado)\b|\bnos (?:hemos )?casa(?:mos|do)\b|\bgot (?:married|hitched)\b|\btied the knot\b", "marital"),
@@ -416,7 +429,7 @@ _PHRASES = (
     (r"\b(?:which|what|favou?rite) group\b", "music"),
     (r"\bhelp(?:s|ing)? (?:out )?for (?:free|nothing)\b|\bayud\w+ (?:gratis|sin cobrar)\b", "volunteer"),
     (r"\b(?:which|what) party (?:do|did|would|am) i|\bqu[eé] partido (?:voto|apoyo|vot[eé])\b", "politics"),
-    (r"\bgo(?:es)? to (?:st\.?|saint) (?-i:[A-ZÁÉÍÓÚÑ])", "religion"),
+    (r"\bgo(?:es)? to (?:st\.?|saint) (?-i:[A-ZÁÉÍÓÚÑ])", "religion school study"),
     # Cars, trips and deliveries.
     (r"\b(?:left|leave|put) (?:the|my|our) (?:car|van)(?=\W*$| (?:at|in|on|near|by)\b)|\bwhere(?:['’]s| is) (?:the|my|our) (?:car|van)\b|\bdej[eé] (?:el|mi|la) (?:coche|carro|auto|furgo\w*|moto)\b|\bd[oó]nde (?:est[aá]|tengo) (?:el|mi|la) (?:coche|carro|auto|furgo\w*|moto)\b", "parking"),
     (r"\b(?:we|i) land(?:s|ed)?\b|\b(?:plane|flight) (?:\w+ )?(?:arrives?|lands?|gets? in)\b|\baterriz\w+|\blleg\w+ (?:nuestro|el|mi) (?:avi[oó]n|vuelo)\b", "flight landing"),
@@ -462,7 +475,7 @@ _PHRASES = (
     (r"\b(?:which|what|phone|mobile) network\b|\bcompa[ñn][ií]a (?:de(?:l)? )?(?:m[oó]vil|celular|tel[eé]fono)\b", "phone provider"),
     (r"\bwhat(?:['’]?s| is) wrong with\b|\bqu[eé] le (?:pasa|ocurre) al?\b|\b(?:does|do|is|are)n['’]?t work(?:ing)?\b|\bno funcionan?\b|\bplay(?:s|ing) up\b|\b(?:est[aá]|tengo) .{0,25}rot[oa]s?\b|\bbroke (?:the|my|our) (?:screen|phone|laptop|fridge|tv|car)\b|\bcracked (?:the|my) screen\b|\bmakes? an? \w+ noise\b|\bhace (?:un )?ruido\b", "breakdown"),
     (r"\bmy tablet\b", "tablet"),
-    (r"\b(?:me|nos) (?:sientan?|hacen?|caen?) (?:mal|fatal|da[ñn]o)\b|\b(?:disagrees?|doesn['’]?t agree) with me\b|\bmakes? me (?:ill|sick)\b", "allergy"),
+    (r"\b(?:me|nos) (?:sientan?|hacen?|caen?) (?:mal|fatal|da[ñn]o)\b|\b(?:bad|no good) for (?:me|us)\b|\b(?:disagrees?|doesn['’]?t agree) with me\b|\bmakes? me (?:ill|sick)\b", "allergy"),
     (r"\bde baja\b|\bsick leave\b|\bsigned off\b|\boff sick\b|\bback (?:at|to) work\b|\bvuelv\w+ al? (?:trabajo|trabajar|curro|oficina)\b|\blicencia m[eé]dica\b", "sickleave"),
     (r"\b(?:my|our) (?:shop|studio|salon|workshop|bakery|caf[eé]|pub|stall|restaurant)\b|\bmi (?:taller|bar|tienda|restaurante|panader\w+|peluquer\w+|negocio)\b|\b(?:el|la) (?:taller|bar|tienda|consulta|despacho) l[oa] ten(?:go|emos)\b", "business"),
     (r"\b(?:been|got|get|getting|was) transferred to (?-i:[A-ZÁÉÍÓÚÑ])|\b(?:me|nos|l[oae]s?) (?:han? )?(?:trasladad[oa]s?|trasladaron|trasladan|destinad[oa]s?|destinaron) a\b", "work"),
@@ -751,6 +764,15 @@ _BEFORE_CHANGE = re.compile(
 _HOUR = re.compile(r"(?:at |a las? )?(?:[01]?\d|2[0-4])(?:[:.]\d\d)?(?: ?[ap]\.?m\.?| ?h)?$", re.I)
 
 
+_DIFFERENCE = re.compile(
+    r"\b(?:(?:put|go(?:es|ne|ing)?|went|rais\w*|increas\w*|rose|risen|cut|reduc\w*|dropp?\w*|fell"
+    r"|fallen|lower\w*|up|down)\b[^,;.]*? by|(?:put|go(?:es|ne)?|went|bump\w*)\b[^,;.]*? (?:up|down)"
+    r"|lost|gained|put on|another|an extra"
+    r"|(?:sub|baj|aument|reba?j|perd|engord|adelgaz)(?:ido|ado|i[oó]|í|é|[oó]|ieron|aron))"
+    r" (?:about |around |some |only |just |otros |unos )?[£$€]?$",
+    re.IGNORECASE,
+)
+"""Words before the amount by which something becomes more or less."""
 _BARE_HOUR = re.compile(r"1?\d|2[0-4]")
 _MOVED_TO = re.compile(
     r"\b(?:mov(?:ed|ing)|brought|pushed|shifted|put|rescheduled|it['’]?s)\b"
@@ -777,12 +799,16 @@ def _with_ranges(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int
 @lru_cache(maxsize=2000)
 def values_of_part(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
     """Spans of the typed values of a part of a sentence. A capital at its beginning makes a name,
-    as it does not at the beginning of a sentence; that of a word of function (`We`) does not."""
+    as it does not at the beginning of a sentence; that of a word of function (`We`) does not. The
+    amount by which something changes is none: `they put it up by 50`."""
     mark = "· "
     values = {
         kind: tuple((start - len(mark), end - len(mark)) for start, end in spans)
         for kind, spans in typed_values(mark + text).items()
     }
+    if numbers := values.pop(ValueType.NUMBER, ()):
+        kept = tuple(one for one in numbers if not _DIFFERENCE.search(text[: max(one[0], 0)]))
+        values |= {ValueType.NUMBER: kept} if kept else {}
     names = values.pop(ValueType.NAME, ())
     # "A Ana le gusta": the preposition is no part of the name.
     names = tuple(
@@ -792,6 +818,12 @@ def values_of_part(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]
     if names := tuple(one for one in names if one[0] > 0 or not _is_stop(text[slice(*one)])):
         values[ValueType.NAME] = names
     return values
+
+
+def tells_difference(text: str) -> bool:
+    """Check whether a text tells by how much something has changed, and not to what: `they put it
+    up by 50`, `I've lost 3 kilos`."""
+    return ValueType.NUMBER in typed_values(text) and ValueType.NUMBER not in values_of_part(text)
 
 
 def _is_stop(word: str) -> bool:
@@ -846,6 +878,8 @@ def stems_of(text: str) -> frozenset[str]:
 @lru_cache(maxsize=5000)
 def _concepts_of_word(word: str, *, is_definite: bool) -> frozenset[str]:
     known = _table().concepts.get(word) or _inflected(word)
+    if known is None and _MEDICINE.fullmatch(word):
+        known = frozenset({"medicine"})
     if known is None:
         known = _typo(word)
         if known is not None:
@@ -861,6 +895,12 @@ def _concepts_of_word(word: str, *, is_definite: bool) -> frozenset[str]:
     return known | {_stem(word)} if known <= _table().classes else known
 
 
+_MEDICINE = re.compile(
+    r"(?!april)\w+(?:pril|sartan|[zx]epam|zolam|prazole?|[aou]?statin[ae]?|olol|cilina|cillin|micina"
+    r"|mycin|profen[oe]?|floxacin[oe]?|gliptina?|dipin[oe]|oxetin[ae]|semid[ae]|formina?|clamid[ae]"
+    r"|latonin[ae]?|amol|spirin[ae]?|insulin[ae]?|butamol|prednison[ae]|tiroxina|thyroxine)"
+)
+"""Endings of the names of medicines, without accents."""
 _QUOTED = re.compile(r"«(?:[^\s«»]+\s+){3}[^«»]*»|“(?:[^\s“”]+\s+){3}[^“”]*”")
 """A quoted sentence of more than three words: others say it. A shorter quotation is a title or a
 name."""
@@ -888,6 +928,7 @@ _IDIOM = re.compile(
     r"|(?:reuni[oó]n|junta) (?:de|con(?: los)?) padres"
     r"|(?:(?<=\bwork )|(?<=\bworking ))(?:from|at) home"
     r"|(?:(?<=\btrabajo )|(?<=\btrabajar ))(?:desde|en) casa|(?<=\bcalentador )de agua"
+    r"|(?:date|day) of birth|fecha de nacimiento"
     r"|llevan? las cuentas|carnés?|(?-i:Correos)"
     # The vet's dog would be asked for.
     rf"|(?:treats?|vaccinates?|atiende|vacuna) (?:my|our|the|{_NUESTRO}) {_PETS})\b",

@@ -9,6 +9,7 @@ from spade_llm.understanding.answers import (
     Candidate,
     asks_about_past,
     find_answers,
+    tells_value_of,
     with_closed,
 )
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
@@ -224,6 +225,104 @@ def _answer(said: list[str], question: str) -> list[str]:
             "when do I fly to Oslo?",
             "Oslo on 9th May with Finnair",
         ),
+        # Others do it to the speaker.
+        (
+            ["I take 5 mg of bisoprolol", "my consultant has put me up to 10"],
+            "bisoprolol?",
+            "10 mg",
+        ),
+        (
+            ["tomo 5 mg de bisoprolol", "el cardiólogo me lo ha subido a 10"],
+            "¿bisoprolol?",
+            "10 mg",
+        ),
+        (
+            ["I'm on the night shift", "work's moved me to earlies"],
+            "what shift am I on?",
+            "earlies",
+        ),
+        (
+            ["our office is in Leith", "the company's relocated to Fife"],
+            "where's my office?",
+            "Fife",
+        ),
+        # A new provider, place, size or number.
+        (
+            ["I bank with Halifax", "closed my Halifax account, everything's with Monzo"],
+            "who do I bank with?",
+            "I bank with Monzo",
+        ),
+        (
+            [
+                "I'm with Vodafone for my phone, 20 quid a month",
+                "moved over to smarty, 9 quid a month",
+            ],
+            "who's my phone provider?",
+            "I'm with smarty for my phone, 9 quid",
+        ),
+        (
+            ["estoy con Yoigo, pago 40 al mes", "me pasé a Lowi, 18 al mes"],
+            "¿con qué compañía estoy?",
+            "Estoy con Lowi, pago 18",
+        ),
+        (
+            ["My passport is in the desk", "the passport's with my mum now"],
+            "where is my passport?",
+            "with my mum",
+        ),
+        (["My size is 42", "I've gone down to a 40"], "what size am I?", "My size is 40"),
+        (["I weigh 90 kilos", "87 kilos on the scales today"], "how much do I weigh?", "87"),
+        (["We have two goats", "we've got five now"], "how many goats do we have?", "five goats"),
+        (["tengo dos perros", "ahora tengo tres, adoptamos uno"], "¿cuántos perros tengo?", "tres"),
+        # By how much is not to what.
+        (["My rent is 700 a month", "they've put it up by 40"], "how much is my rent?", "by 40"),
+        (["peso 90 kilos", "he adelgazado 4 kilos"], "¿cuánto peso?", "adelgazado 4"),
+        # What is told aside.
+        (
+            ["I live in Bath", "since the move to York I cycle to work"],
+            "where do I live?",
+            "I live in York",
+        ),
+        (
+            ["I'm a porter", "you're talking to the new head porter"],
+            "what's my job?",
+            "head porter",
+        ),
+        # Somebody else in the place of a being is not like it.
+        (
+            [
+                "My lodger's called Pat, she's a plumber",
+                "Pat moved out in May and Kit's got her room now",
+            ],
+            "who's my lodger?",
+            "My lodger's called Kit",
+        ),
+        (
+            ["comparto piso con Inés y con Blas", "Blas se ha ido, ahora está Teo en su cuarto"],
+            "¿con quién comparto piso?",
+            "con Inés y con Teo",
+        ),
+        # Yes or no: what holds instead.
+        (["I'm right-footed", "sorry, typo, left-footed"], "am I right-footed?", "left-footed"),
+        (["I'm a vegetarian", "I eat fish now"], "am I vegetarian?", "I eat fish now"),
+        # Partners.
+        (["My boyfriend is called Abel", "we got married in May"], "who's my husband?", "Abel"),
+        (["My wife's name is Petra"], "who am I married to?", "Petra"),
+        # Words for the same.
+        (["I pay 700 euros a month for my flat"], "how much is my rent?", "700"),
+        (["I have type 1 diabetes"], "do I have any medical conditions?", "diabetes"),
+        (["I've got one child, Nell"], "how many children do I have?", "one"),
+        (
+            ["My twins, Ada and Gus, are in Year 4 with Mrs Bell"],
+            "who teaches Gus?",
+            "Mrs Bell",
+        ),
+        (
+            ["trabajo de noche en el Carlos III", "soy enfermera"],
+            "¿de qué trabajo?",
+            "enfermera",
+        ),
+        (["mi jefe Raúl es majo, llevo ya seis años en la fábrica"], "¿cuánto llevo?", "seis años"),
     ],
 )
 def test_the_answer_is_what_holds(said: list[str], question: str, answer: str) -> None:
@@ -262,6 +361,8 @@ def test_a_statement_about_the_speaker_alone_does_not_answer_who_does_it() -> No
             "who was the key worker?",
             "Joy",
         ),
+        (["My girlfriend is called Ida", "Ida and I broke up"], "what was my ex called?", "Ida"),
+        (["salgo con un chico, Noé", "lo de Noé se acabó"], "¿con quién salía?", "Noé"),
     ],
 )
 def test_what_was_before_is_told_where_it_may_be_asked_for(
@@ -304,6 +405,13 @@ def test_what_is_told_of_something_else_ends_nothing(said: list[str], holds: str
         'traducí al inglés: "vivo en Quito y tengo dos gatos"',
         "jaja sí, y mi abuelo vuela",
         "I'm so hungry I could eat a horse",
+        '"Dear Ms Roe, I write to you about the post. I have taught in Hull for years." is it ok?',
+        'sigue este cuento: "Me llamo Blas, tengo mil años y vivo en un pozo"',
+        "oh yeah right, I love queueing in the rain. My favourite. Not.",
+        "sí, claro, me encanta madrugar",
+        "íbamos a mudarnos a Soria pero al final no",
+        "we were going to buy a boat but it fell through",
+        "sorry if I reply late",
     ],
 )
 def test_what_is_imagined_or_quoted_is_no_statement(message: str) -> None:
@@ -324,6 +432,39 @@ def test_what_is_imagined_or_quoted_is_no_statement(message: str) -> None:
 )
 def test_notes_are_told_in_full(note: str, told: str) -> None:
     assert statements_of([note]) == [told]
+
+
+def test_siblings_in_one_sentence_are_told_of_one_by_one() -> None:
+    told = statements_of(["I've got two sisters: Eve's a judge and Liv works in Hull"])
+
+    assert told == [
+        "I've got two sisters",
+        "My sister Eve's a judge",
+        "My sister Liv works in Hull",
+    ]
+
+
+def test_statements_of_one_message_do_not_end_each_other() -> None:
+    found = with_closed(
+        [
+            Candidate(text="We buried him in the garden (my dog Rex)", date="2026-11-01", time="9"),
+            Candidate(text="My dog Rex died", date="2026-11-01", time="9"),
+        ]
+    )
+
+    assert not any(one.is_closed for one in found)
+
+
+@pytest.mark.parametrize(
+    ("fact", "text", "has_it"),
+    [
+        ("My train's at 8.15 from Leeds", "My train leaves at 8.15 now", True),
+        ("My train's at 8.15 from Leeds", "My train leaves at 9.40 now", False),
+        ("My alarm is at 8.15", "My train leaves at 8.15 now", False),
+    ],
+)
+def test_a_fact_that_has_what_its_message_told(fact: str, text: str, has_it: bool) -> None:
+    assert tells_value_of(fact, text) is has_it
 
 
 def test_a_subject_is_told_once_in_spanish() -> None:

@@ -49,6 +49,7 @@ from spade_llm.understanding.answers import (
     is_about_speaker,
     is_personal,
     is_repeated,
+    tells_value_of,
     with_closed,
 )
 from spade_llm.understanding.clauses import ClauseKind
@@ -376,11 +377,12 @@ class _Rules:
             for text, successor in self._told.former.items()
             if text not in told
         ]
-        holding = [one.text for one in earlier if not (one.is_closed or one.is_doubtful)]
+        facts = [one for one in earlier if not (one.is_closed or one.is_doubtful)]
+        holding = [one.text for one in facts]
         earlier = [
             one
             for one in earlier
-            if not (one.is_doubtful and any(is_repeated(one.text, fact) for fact in holding))
+            if not (one.is_doubtful and any(_is_known(one, fact) for fact in facts))
         ]
         current = [
             Candidate(text=text)
@@ -473,6 +475,7 @@ def _candidates_of(quoted: QuotedMemory, recalled: Sequence[QuotedMemory]) -> li
             Candidate(
                 text=quoted.text,
                 date=quoted.date,
+                time=quoted.time,
                 is_closed=bool(quoted.until),
                 successor=choose_successor(later, quoted.text),
             )
@@ -480,9 +483,23 @@ def _candidates_of(quoted: QuotedMemory, recalled: Sequence[QuotedMemory]) -> li
     speaker, _, said = quoted.text.partition(": ")
     if speaker == "assistant":
         return []
+    statements = statements_of([said])
+    end = (quoted.until, quoted.until_time)
+    # Of several statements, it is not known which one is over; a message that tells an end has one
+    # of its own moment.
+    is_over = any(end) and len(statements) == 1 and end != (quoted.date, quoted.time)
     return [
-        Candidate(text=one, date=quoted.date, is_doubtful=True) for one in statements_of([said])
+        Candidate(text=one, date=quoted.date, time=quoted.time, is_doubtful=True, is_closed=is_over)
+        for one in statements
     ]
+
+
+def _is_known(said: Candidate, fact: Candidate) -> bool:
+    """Check whether a fact has what a statement of an old conversation tells."""
+    is_of_message = bool(fact.time) and (said.date, said.time) == (fact.date, fact.time)
+    return is_repeated(said.text, fact.text) or (
+        is_of_message and tells_value_of(fact.text, said.text)
+    )
 
 
 def _asks_to_forget(text: str) -> bool:

@@ -251,6 +251,16 @@ def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_expl
         ("preferiría que dejaras de saber lo de mi multa", "mi multa"),
         ("no quiero que recuerde nada de mi yerno", "mi yerno"),
         ("olvide usted lo que le conté de mi yerno", "mi yerno"),
+        ("I'd rather you didn't hold on to anything about my aunt", "my aunt"),
+        ("I don't want to hear of my cousin Ned ever again, get him out of your notes", "Ned"),
+        ("you really shouldn't have my door code, lose it please", "my door code"),
+        ("you don't need my shoe size, take it off your list", "my shoe size"),
+        ("the loan stuff was private, please don't keep it", "the loan"),
+        ("please un-know my salary", "my salary"),
+        ("lo de la multa no te lo tenía que haber contado, bórralo anda", "multa"),
+        ("lo de mi deuda ya lo puedes ir borrando", "mi deuda"),
+        ("a Petra no me la nombres más", "Petra"),
+        ("no debería dar contraseñas, olvida la del correo", "contraseñas del correo"),
     ],
 )
 def test_what_is_meant_by_a_request(text: str, topic: str) -> None:
