@@ -177,7 +177,9 @@ _OWN_NAME = LazyPattern(
 )
 """`I'm Dan` has the form of `I'm vegan`, but tells no work."""
 _ASKS_OWN_NAME = LazyPattern(
-    r"\b(?:what(?:['’]?s| is) my (?:full |first )?name|what am i called|c[oó]mo me llamo"
+    r"\b(?:c[oó]mo quiero que me (?:llames|digas)|what should (?:you|people) call me"
+    r"|what do i (?:like|want) to be called|what(?:['’]?s| is) my (?:full |first )?name"
+    r"|what am i called|c[oó]mo me llamo"
     r"|cu[aá]l es mi nombre|(?:who am i|qui[eé]n soy)(?=\W*$))",
     _I,
 )
@@ -372,7 +374,9 @@ class Question:
             # Nor is "how often did I run before my knee went?" about the knee.
             text = _BEFORE_EVENT.sub(r"\g<before>", text)
         expected: set[ValueType] = set()
-        if _WHEN.search(text):
+        when = _WHEN.search(text)
+        # "Where did I live when I was a child?" asks for no time.
+        if when and not _FOR_VALUE.search(text[: when.start()]):
             is_day = _WHICH_DAY.search(text) is not None
             expected |= {ValueType.DAY} if is_day else {ValueType.DAY, ValueType.TIME}
         elif _WHERE.search(text) or _WHO.search(text):
@@ -894,7 +898,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     if is_class and not _is_of_couple(asked, said):
         points -= CLASS_PENALTY
     # So does an attribute (`name`), if it is that of something else (`the au pair's`).
-    if shared and shared <= _ATTRIBUTES and not asked.concepts <= _ATTRIBUTES | general():
+    if shared and shared <= _ATTRIBUTES and not asked.concepts <= _ATTRIBUTES | general() | light():
         points -= SMALL_PENALTY
     points -= _of_other_thing(asked, candidate, said)
     if shared and not features(asked.text).beings and is_about_speaker(asked.text):
@@ -1255,8 +1259,14 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
 
 _IS_NAMED = LazyPattern(r" \(my [\w-]+\)$")
 """Role of a being of a question, behind it (`_with_being`)."""
-_RELATIVE = LazyPattern(r",? (?:who|which) [^,;]*|, (?:que|quien) [^,;]*", _I)
-"""A relative clause, which tells of the noun before it."""
+_RELATIVE = LazyPattern(
+    r",? (?:who|which) [^,;]*|, (?:que|quien) [^,;]*"
+    r"|\b(?:film|movie|show|series|documentary|book|novel|story|peli|pel[ií]cula|serie|documental"
+    r"|libro|novela|historia)\b(?: \w+){0,3}? (?:where|about|in which|of an?|with an?|donde|de una?"
+    r"|sobre|en (?:la|el) que) .*$",
+    _I,
+)
+"""What is told of the noun before it: a relative clause, the content of a film."""
 _ATTRIBUTES = frozenset({
     "name", "surname", "nickname", "age", "colour", "size", "code", "pin", "password", "key",
     "number", "brand", "address", "floor", "phone", "monday", "tuesday", "wednesday", "thursday",

@@ -79,7 +79,10 @@ _LEAD_IN = LazyPattern(
     r"|ay(?=,)(?:, hij[oa](?: m[ií][oa])?)?"
     r"|(?:to be )?honest"
     r"|tbh|(?:the )?(?:thing|fact|truth) is(?: that)?|fun fact|guess what|believe it or not"
-    r"|would you believe(?: it)?(?= ?,)|on top of (?:all )?that|what['’]?s more"
+    r"|(?:would|can) you believe(?: it| that)?(?= ?,)|nada(?=,? que\b)"
+    r"|(?:(?<=oye )|(?<=oye, )|(?<=nada )|(?<=nada, )|(?<=bueno, ))que"
+    r"(?= (?:mis?|el|la|yo|me|no|ya|he|soy|tengo|estoy|vivo)\b)|on top of (?:all )?that"
+    r"|what['’]?s more"
     r"|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
     r"|a ver|total que|encima(?! de)|es que|f[ií]jate(?: que)?"
     r"|(?:\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
@@ -98,7 +101,8 @@ _LEAD_OUT = LazyPattern(
     r",? (?:(?:gracias|demos gracias) a dios|a dios gracias|thank (?:god|goodness|heavens)"
     r"|touch wood|toco madera|(?:para )?que lo sepas|just so you know(?: (?:if|when) .{1,40})?|fyi"
     r"|[^,.;]{2,30} couldn['’]?t [^,.;]{3,50} if (?:they|he|she|you|we|i) tried"
-    r"|lol|btw|by the way|just in case|in case you (?:need|wonder|were wondering|ask)\w*(?: it)?"
+    r"|that['’]?s (?:my|our|the) lot|a ver qu[eé] tal|lol|btw|by the way|just in case"
+    r"|in case you (?:need|wonder|were wondering|ask)\w*(?: it)?"
     r"|por si acaso|can you imagine"
     rf"|{_LAUGH}|xd"
     r"|por cierto|(?:please )?don['’]t laugh|no te r[ií]as|imagine that|can you believe (?:it|that)"
@@ -121,6 +125,9 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"|let['’]?s say(?! (?:i|we|my|that|you)\b)"
     r"|make (?:that|it)|change (?:that"
     r"|it) to"
+    r"|(?:con|desde) (?:el|la|mi) (?:nuevo|nueva) (?:horario|turno|jornada)"
+    r"|(?:con|desde) (?:el|la|mi) (?:horario|turno|jornada) nuev[oa]"
+    r"|(?:with|on|since) (?:the|my) new (?:hours|timetable|rota|shift|schedule)"
     r"|in the end|al final|finalmente|correction"
     r"|my mistake|my bad|typo|i (?:meant|mean)"
     r"|i made a mistake|i was wrong|scratch that|perd[oó]n(?:a)?|lo siento|quer[ií]a decir"
@@ -209,7 +216,8 @@ _IMPERATIVE = LazyPattern(
     r"|rephrase|paraphrase|proofread|correct|fix|act as|pretend|imagine|describe|compare|count"
     r"|say|sing"
     r"|repeat|answer|reply|stop|continue|read|check|turn|set|buy|create|generate|think"
-    r"|traduc[íi]|escrib[íi]|correg[íi]|resum[íi]|redact[áa]|traduce|tradúceme|pásame|escribe|escríbeme|di|dime|cuéntame|muestra|muéstrame|dame|haz|hazme|busca"
+    r"|traduc[íi]|escrib[íi]|correg[íi]|resum[íi]|redact[áa]|traduce|tradúceme|pásame|escribe"
+    r"|escríbeme|di(?! de (?:baja|alta)\b)|dime|cuéntame|muestra|muéstrame|dame|haz|hazme|busca"
     r"|lista|explica|explícame|resume|calcula|pon|abre|manda|envía|ay[uú]dame|recu[eé]rdame"
     r"|recomi[eé]ndame|sugiere|redacta|corrige|imagina|act[uú]a|finge|repite|canta|cuenta"
     r"|describe|compara|responde|contesta)(?!\s+(?:is|es|are)\b)\b",
@@ -311,7 +319,7 @@ _JOKE = LazyPattern(
 )
 """A joke, or the word for one: no statement of the message counts."""
 _SARCASM = LazyPattern(
-    r"^(?:ja(?:ja)+|ha(?:ha)+|lol),? (?:yeah|sure|right|s[ií]|claro|ya|y)\b.{,12}\b(?:and"
+    r"^(?:ja(?:ja)+|ha(?:ha)+|lol),? (?:yeah|sure|right|s[ií]|claro|ya|y)\b[^.!?]{,12}\b(?:and"
     r"|y) (?:my|mi)\b"
     r"|^(?:oh,? )?(?:yeah|sure|right|of course|s[ií],? claro|claro)(?: right)?,? (?:i (?:just "
     r"|really )?"
@@ -343,7 +351,8 @@ _UNREAL = LazyPattern(
     r"|i remember|i recall|memory)|unless|whether"
     r"|suppose|supposing|imagine (?!that!)\w|let['’]?s say|as if"
     r"|as though|i must be \d\d+|could (?:eat a horse|murder an?|kill for|sleep for a week)"
-    r"|['’]d kill for"
+    r"|['’]d kill for|had (?:\w+ ){1,3}(?:dream|nightmare)s?\b"
+    r"|(?:tuve|he tenido) (?:\w+ ){1,3}(?:sue[ñn]os?|pesadillas?)\b"
     r"|(?:was|were) (?:going|about|planning|meant|supposed) to\b.* (?:but|and then"
     r"|though)\b.{0,20}\b(?:not"
     r"|no|nothing|\w+n['’]t|fell through|changed? (?:my|our) minds?)"
@@ -435,7 +444,7 @@ _SMALL_TALK = LazyPattern(
     r"|content[oa]|agotad[oa]|muert[oa]|reventad[oa]|rendid[oa]|hech[oa] polvo"
     r"|triste)|menud[oa] [^\W\d_]+"
     r"|tengo (?:mucha |mucho )?(?:hambre|sed|sue[ñn]o|fr[ií]o|calor|prisa)"
-    r"|(?:perd[oó]n\w*|disculp\w+|sorry) (?:si|if) [^,.;]{3,40}"
+    r"|(?:perd[oó]n\w*|disculp\w+|sorry) (?:si|if|por|for) [^,.;]{3,40}"
     r"|mucho gusto|un placer|no pasa nada|da igual)\b[\s,.!…:)(]*)+$",
     _I,
 )
@@ -706,7 +715,8 @@ _SPLIT = LazyPattern(
     r"|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
     r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos"
     r"|tomo|toco|juego|conduzco|peso|mido|cobro|entro"
-    r"|llev(?:o|amos)(?= (?:ya |casi )?\w+ (?:a[ñn]os?|mes(?:es)?|semanas?|d[ií]as?)\b)"
+    r"|yo (?=[^\W\d_]+o\b)|(?:ya )?llev(?:o|amos)(?= (?:ya |casi )?\w+ (?:a[ñn]os?|mes(?:es)?"
+    r"|semanas?|d[ií]as?)\b)"
     r"|(?!caf|aqu|ah[ií]|as[ií]|all)\w{2,}[éí])(?:(?<=\s)|(?!\w)))",
     _I,
 )
@@ -762,7 +772,7 @@ _SUBJECT = LazyPattern(
 _QUOTED = LazyPattern(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED_LINE = LazyPattern(r"^[^\S\n]*>.*$", re.MULTILINE)
 _QUOTED_TEXT = LazyPattern(
-    r"(?:(?<=\A)|(?<=[:.!?] )|(?<=[:.!?]\n))[\"“«](?=[^\"”»]*\b(?:i|i['’]m|we|my|me|mi|soy"
+    r"(?:(?<=\A)|(?<=[:,.!?] )|(?<=[:.!?]\n))[\"“«](?=[^\"”»]*\b(?:i|i['’]m|we|my|me|mi|soy"
     r"|tengo|vivo"
     r"|trabajo|estoy)\b)(?:[^\s\"”»]+\s+){5,}[^\"”»]*[\"”»]",
     _I,
@@ -932,9 +942,9 @@ _TOLD_ASIDE = (
     (
         LazyPattern(
             r"^(?:and |but |so )?(?:(?:ever )?since (?:the|our|my) move to"
-            r"|(?:ever )?since (?:i|we) moved to|(?:ever )?since moving to|now (?:that )?(?:i"
-            r"|we)(?:['’]ve| have)?"
-            r" moved to) (?P<place>(?-i:[A-ZÁÉÍÓÚÑ])[\w'-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'-]+)?),? (?=\w)",
+            r"|(?:ever )?since (?:i|we) moved to|(?:ever )?since moving to"
+            r"|now (?:that )?(?:i|we)(?:['’]ve| have)? moved to) "
+            r"(?P<place>(?-i:[A-ZÁÉÍÓÚÑ])[\w'-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'-]+)?),? (?=\w)",
             _I,
         ),
         r"I've moved to \g<place>; ",

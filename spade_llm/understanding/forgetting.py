@@ -99,7 +99,8 @@ _ASKING = (
     r"(?:want|like|prefer|need|rather)(?: not)? (?:you to |that you |you )?|let['’]?s |por favor,? "
     r"|puedes? |podr[ií]as? |me |(?:haz(?:me)?|h[aá]ga(?:me)?)(?: usted)? (?:el|un) favor (?:de|y) "
     r"|do me a favou?r and "
-    r"|would you mind |te importar[ií]a |a ver si |(?:te|le) (?:pido|ruego) que "
+    r"|would you mind (?:awfully |terribly |very much |just )?|(?:te|le) agradecer[ií]a que "
+    r"|te importar[ií]a |a ver si |(?:te|le) (?:pido|ruego) que "
     r"|(?:quiero|prefiero|preferir[ií]a|necesito|me gustar[ií]a) que |mejor |ya )*"
 )
 _BEFORE_VERB = (
@@ -184,7 +185,7 @@ _REASON = LazyPattern(
     r"| in case| or (?:else|i)\b| cos| cuz| que es| it['’]s| porque| ya que| antes de que| para que"
     r"| no vaya a| por si)(?: .*)?$"
     r"|(?: please| pls| por favor| porfa| (?:from|off|out of) (?:the|your) (?:memory|records?|list"
-    r"|notes|files?)| de (?:tu|su) (?:memoria|lista)"
+    r"|notes|files?)| de (?:tus?|sus?) (?:memoria|listas?|notas|registros?|datos|archivos)"
     r"| (?:thing|stuff|business)| would you| for me| for good"
     r"| already| any ?more| any longer| m[aá]s"
     r"| completely| right now| now| ok(?:ay)?| ya| anda)+$",
@@ -224,6 +225,17 @@ _JUDGEMENT = LazyPattern(
     r".*$|,? i (?:should(?:n['’]t| not| never)|never should|ought not).*$",
     _I,
 )
+_TOLD_YOU = LazyPattern(
+    r"\b(?:told (?:you|ya)|tell(?:ing)? you|gave you|giv(?:en|ing) you|keep(?:ing)?|stor(?:e|ing)"
+    r"|haber(?:te)?(?:l[ao]s?)? (?:dado|contado|dicho)|dar(?:te)?|contar(?:te)?|andar dando)"
+    r"(?: about| de| sobre)? "
+    r"(?P<topic>(?:my|our|the|el|la|los|las|mi|nuestr[oa]) (?:(?!in\b|on\b|here\b"
+    r"|aqu[ií]\b)[\w'’-]+ ?){1,4}"
+    r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+)",
+    _I,
+)
+"""What should not have been told: `it's silly to keep the safe code in a chat`."""
+_ABOUT_THEM = LazyPattern(r"\babout (?:him|her|them)$|^(?:him|her)$", _I)
 _SEE_NO_MORE = LazyPattern(r"\b(?:ever again|again|any ?more|nunca m[aá]s|m[aá]s)$", _I)
 _ELLIPTIC = LazyPattern(r"^(?:el|la|los|las) (?=del? )", _I)
 """`La del banco`, behind what names the noun: `no debería dar claves`."""
@@ -300,8 +312,9 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
         return ForgetRequest(topic=topic, is_all=True, is_explicit=is_explicit)
     kept = found["kept"] if (found := _KEPT.search(rest)) else ""
     rest = _KEPT.sub("", rest)
-    if not _APPOSITION.match(rest):
-        rest = _REASON.sub("", rest)
+    rest = _without_reason(rest)
+    if _ABOUT_THEM.search(rest) and (name := _CAPITAL.search(before)):
+        rest = name[0]
     if _IT.match(rest) and before:
         return ForgetRequest(topic=_named_before(before), is_all=True, is_explicit=is_explicit)
     if _ELLIPTIC.match(rest) and before:
@@ -313,12 +326,18 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
     is_all = bool(_ALL_ABOUT.match(rest))
     topic = _INTRODUCTION.sub("", rest) if is_all else _THAT.sub("", rest)
     return ForgetRequest(
-        topic=topic.strip() or rest,
+        topic=re.sub(r"^a (?=mi\b|[A-ZÁÉÍÓÚÑ])", "", topic.strip(" ?")) or rest,
         kept=kept,
         is_all=is_all,
         is_everything=bool(_EVERYTHING.match(rest)),
         is_explicit=is_explicit,
     )
+
+
+def _without_reason(rest: str) -> str:
+    """What a request means, without its reason and what stands before that: `… from your notes,
+    it's private`."""
+    return rest if _APPOSITION.match(rest) else _REASON.sub("", _REASON.sub("", rest))
 
 
 def _named_before(said: str) -> str:
@@ -327,6 +346,8 @@ def _named_before(said: str) -> str:
     if _LAST.match(said):
         # "That last thing I told you, please forget it".
         return ""
+    if told := _TOLD_YOU.search(said):
+        return told["topic"].strip()
     if _SEE_NO_MORE.search(said) and (name := _CAPITAL.search(said)):
         # "I don't want to see the name Sid ever again, get him out of your notes".
         return name[0]

@@ -576,7 +576,14 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     said = _PRONOUN.search(text)
     if pronoun and (same := _same_subject(pronoun, before, known)):
         noun = same
-    elif pronoun and subject and said and subject.sex in ("", said.lastgroup):
+    elif (
+        pronoun
+        and subject
+        and said
+        and subject.sex in ("", said.lastgroup)
+        # "My lesson's with Ben, he's patient": not the lesson.
+        and (said.lastgroup not in ("female", "male") or subject.fits(said.lastgroup))
+    ):
         noun = _with_name(subject.text, before)
     elif pronoun:
         kind = str(said.lastgroup) if said else ""

@@ -64,7 +64,8 @@ FORMER = LazyPattern(
     r"|job|car|house|school|teacher)\b|\b(?:my|our) old \w+(?: \w+)? (?:was|were)\b"
     r"|\b(?:mi|nuestr[oa]|su) (?:primer[ao]?|anterior|difunt[oa]|ex)[ -](?:mujer|marido|espos[oa]"
     r"|pareja|jef[ea]|perr[oa]|gat[oa]|trabajo|coche|casa|piso)\b"
-    r"|\bmi antigu[oa] \w+ era\b",
+    r"|\bmi antigu[oa] \w+ era\b|\b(?:mi|nuestr[oa]|el|la) [\w-]+ (?:anterior|de antes|previ[oa])\b"
+    r"|\bmy (?:previous|last) [\w-]+ (?:was|were)\b",
     _I,
 )
 """A former person or thing: a statement about it does not replace one about the present one."""

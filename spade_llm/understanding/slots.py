@@ -20,6 +20,7 @@ from spade_llm.understanding.features import features, is_changed, is_denial
 from spade_llm.understanding.pronouns import antecedent, leading_noun, noun_phrases
 from spade_llm.understanding.replacement import (
     ADDITION,
+    COPULA,
     INTRODUCES,
     Statement,
     is_of_another,
@@ -115,10 +116,11 @@ _HOME = frozenset({"home"})
 _SECRETS = frozenset({"code", "password", "pin"})
 _CHOICE = LazyPattern(
     r"\b(?:use|using|bank|support|drive|with|on|watch|read|drink|order|uso|usamos|con|de|del"
-    r"|conduzco|tengo|have|go|voy)\b",
+    r"|conduzco|tengo|have|go|voy|is|es)\b",
     _I,
 )
 """A relation to one of several that offer the same."""
+_PROVIDERS = frozenset({"bank", "employer", "insurance", "phone", "provider", "team", "wifi"})
 _OF_SPEAKER = LazyPattern(
     r"^(?:i|we|i['’]m|we['’]re|(?-i:[A-Z])?[a-z]+(?:o|oy|amos|emos|imos))\b", _I
 )
@@ -131,7 +133,8 @@ def _swapped_to() -> LazyPattern:
         r"|(?:my|our|mi|nuestr[oa]) [^,;]{2,30}?(?:['’]s| has| is| se)? )?(?:he |hemos |ha )?"
         rf"(?:{swap_verbs()})(?! de\b)(?: my \w+| our \w+)?(?: over| back| across)? "
         r"(?:to|onto|on|al?|del?) (?:the |la |el |los |las )?(?P<new>[^,;]{2,30}?)"
-        r"(?: now| instead| ahora)?$",
+        r"(?: now| instead| ahora| ayer| yesterday| (?:last|this) (?:week|month|year)"
+        r"| (?:la semana|el mes|el a[ñn]o) pasad[oa]| hace \w+ \w+)?$",
         _I,
     )
 
@@ -363,7 +366,7 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
         one
         for one in known[-MAX_BACK:]
         if features(one).beings == beings
-        and (beings or _OF_SPEAKER.match(one))
+        and (beings or _OF_SPEAKER.match(one) or (found and _is_of_provider(one)))
         and not is_denial(one)
     )
     if classes:
@@ -374,6 +377,12 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
         ]
     changed = [one for one in fitting if one]
     return with_other_parts(changed[0], whole) if len(changed) == 1 else None
+
+
+def _is_of_provider(statement: str) -> bool:
+    """Check whether a statement tells the name of a company: `my phone company is Three`."""
+    noun = COPULA.match(statement)
+    return noun is not None and bool(concepts_of(noun["noun"]) & _PROVIDERS)
 
 
 def _with_types_of(text: str, earlier: str, types: Spans | None = None) -> Statement | None:

@@ -132,6 +132,10 @@ _NAMES = tuple(
 _NO_NAMES = frozenset(
     [
         "igual",
+        "anterior",
+        "antigua",
+        "antiguo",
+        "actual",
         "asi",
         "así",
         "mucho",

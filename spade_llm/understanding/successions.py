@@ -169,7 +169,8 @@ _SUCCEEDS = LazyPattern(
 _REASON = LazyPattern(
     r"^(?:no me daba (?:la vida|tiempo)|no (?:me )?(?:ten[ií]a|quedaba) tiempo"
     r"|i (?:couldn['’]?t|didn['’]?t)\b"
-    r"|(?:it|they) (?:was|were|got) too\b|era (?:muy|demasiado)\b|me cans[eé]\b|no pod[ií]a\b)",
+    r"|(?:(?:it|they)(?:['’]s|['’]re| is| are| was| were| got) )?too\b|era (?:muy|demasiado)\b"
+    r"|me cans[eé]\b|no pod[ií]a\b)",
     _I,
 )
 """Reasons of an end, and not what holds instead."""

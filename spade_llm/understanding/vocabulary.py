@@ -245,6 +245,9 @@ _PHRASES = (
     (r"\b(?:keep|stay|keeping|staying) (?:fit|in shape|active)\b|\b(?:en forma|hago (?:de )?ejercicio)\b", "exercise gym sport"),
     (r"\b(?:eat|eats|eating|como|comemos|comer|comiendo)\b.{0,12}\b(?:meat|fish|chicken|eggs?|dairy|cheese|carne|pescado|pollo|huevos?|l[aá]cteos|queso)\b.{0,10}\b(?:again|now|these days|ahora|otra vez|de nuevo)\b|\b(?:ahora|vuelvo a|he vuelto a|volv[ií] a) com\w+ (?:carne|pescado|pollo|huevos?|l[aá]cteos|queso)\b", "diet"),
     (r"\bqu[eé] compa[ñn][ií]a (?:estoy|estamos|soy|tengo|uso|era|estaba)\b|\b(?:estoy|estamos) con (?-i:[A-ZÁÉÍÓÚÑ])\w+,? (?:y )?pag(?:o|amos)\b", "provider"),
+    (r"\bc[oó]mo quiero que me (?:llames|digas)\b|\bwhat should (?:you|people) call me\b|\bwhat do i (?:like|want) to be called\b", "name"),
+    (r"\bpay ?day\b|\b(?:get|getting) paid\b|\bd[ií]a de (?:cobro|paga)\b|\b(?:cu[aá]ndo|qu[eé] d[ií]a) cobro\b|\bcobro (?:el|los)\b|\bme (?:pagan|ingresan)\b", "payday"),
+    (r"\b(?:left|right)(?:y|ie)\b|\b(?:left|right)[- ]handed\b|\bzurd[oa]\b|\bdiestr[oa]\b|\b(?:which|what) hand\b|\b(?:qu[eé]|cu[aá]l) mano\b", "handedness"),
     (r"\bcan['’]?t get enough of\b|\bno me canso de\b", "like"),
     (r"\b(?:me|nos|l[aeo]s?) (?:han? )?(?:subi(?:eron|do)|ascend(?:ieron|ido)|promovi(?:eron|do)) a (?!\d|las?\b)", "work profession"),
     (r"\b(?:start|starts|finish|finishes|clock (?:on|off)) at \d[\w:.]* (?:at|in) (?:the|my|our)\b", "work shift"),
@@ -913,7 +916,7 @@ _NO_WORD = re.compile(
     r"|\bson (?=\d|mis?\b|l[oa]s\b|un[oa]s\b|el\b|de\b)|(?<=[aeo]s )son\b|(?<=\bno )son\b|(?<=\bya )son\b"
     r"|\b(?:as an?|when i was an?|de|desde|cuando era) (?:little |young |small )?(?:kid|child|boy"
     r"|girl|lad|lass"
-    r"|teenager|ni[ñn][oa]|chic[oa]|peque[ñn][oa]|joven|cr[ií][oa])\b",
+    r"|teenager|cham[oa]|chav[oa]|pib[ea]|ni[ñn][oa]|chic[oa]|peque[ñn][oa]|joven|cr[ií][oa])\b",
     re.IGNORECASE,
 )
 """What stands between the parts of a single word (`wi-fi`, `mother-in-law`), Spanish words that

@@ -103,7 +103,7 @@ _ENDS_AT_ONCE = LazyPattern(
 _NOT_PAST = LazyPattern(
     r"(?:as|aqu|all|ah|cas|tamb|colibr|esqu|jabal|rub|maniqu|frenes|marroqu|iran|iraqu|israel"
     r"|caf|beb|pur|chal|comit|porqu|consom|clich"
-    r"|est|jos|josu|no|zo|salom|bartolom|ren|noem|desir|chlo)(?:é|í)$"
+    r"|qu|est|jos|josu|no|zo|salom|bartolom|ren|noem|desir|chlo)(?:é|í)$"
 )
 """Nouns, adverbs and names with the same endings: `café`, `así`, `José`."""
 _NAMED_FIRST = LazyPattern(

@@ -305,6 +305,37 @@ def _answer(said: list[str], question: str) -> list[str]:
         # Yes or no: what holds instead.
         (["I'm right-footed", "sorry, typo, left-footed"], "am I right-footed?", "left-footed"),
         (["I'm a vegetarian", "I eat fish now"], "am I vegetarian?", "I eat fish now"),
+        (["mi banco es el Ibercaja", "harta, me pasé al Evo el mes pasado"], "¿mi banco?", "Evo"),
+        (
+            ["our pool is £30 a month", "can you believe it, the pool's gone up to £36"],
+            "pool",
+            "36",
+        ),
+        (
+            ["entro a trabajar a las 7", "con el turno nuevo entro a las 9"],
+            "¿a qué hora entro a trabajar?",
+            "9",
+        ),
+        (
+            ["I've got Deezer and Hulu, that's my lot", "cancelled Hulu, too dear"],
+            "do I have Deezer?",
+            "I've got Deezer",
+        ),
+        # A pronoun for a person is no thing.
+        (["my class is on Mondays with Tess, she's strict"], "who is strict?", "Tess"),
+        # What was before is not what is.
+        (["mi gata se llama Lía", "mi gata anterior se llamaba Sol"], "¿mi gata?", "llama Lía"),
+        # Words before and behind a statement.
+        (["jaja sí. oye, que mi gato Pío tiene 9 años"], "¿qué edad tiene Pío?", "9"),
+        (["pues nada, que soy vegano desde los 20"], "¿como carne?", "Soy vegano"),
+        (["haha yeah. oh and my bike is number 88"], "what's my bike's number?", "88"),
+        (["payday's on the 15th, thank god"], "when do I get paid?", "15th"),
+        (["de chamo viví en Coro"], "¿en qué ciudad vivía cuando era niño?", "Coro"),
+        (
+            ["me llamo Asunción", "no me digas Asunción, dime Susi"],
+            "¿cómo quiero que me llames?",
+            "Susi",
+        ),
         # Partners.
         (["My boyfriend is called Abel", "we got married in May"], "who's my husband?", "Abel"),
         (["My wife's name is Petra"], "who am I married to?", "Petra"),
@@ -412,6 +443,8 @@ def test_what_is_told_of_something_else_ends_nothing(said: list[str], holds: str
         "íbamos a mudarnos a Soria pero al final no",
         "we were going to buy a boat but it fell through",
         "sorry if I reply late",
+        "perdón por tardar",
+        "had the strangest dream, I was married to a vet called Otto",
     ],
 )
 def test_what_is_imagined_or_quoted_is_no_statement(message: str) -> None:
@@ -432,6 +465,18 @@ def test_what_is_imagined_or_quoted_is_no_statement(message: str) -> None:
 )
 def test_notes_are_told_in_full(note: str, told: str) -> None:
     assert statements_of([note]) == [told]
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("saw a film about a man who lives on an island off Chile, lovely", "where do I live?"),
+        ("vi una peli de una chica que trabaja en un circo en Praga", "¿dónde trabajo?"),
+        ('that song in my head, "my name is Zed, I live in a tree"', "what's my name?"),
+    ],
+)
+def test_what_a_film_or_song_tells_is_no_answer(said: str, question: str) -> None:
+    assert _answer([said], question) == []
 
 
 def test_siblings_in_one_sentence_are_told_of_one_by_one() -> None:

@@ -260,6 +260,13 @@ def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_expl
         ("lo de la multa no te lo tenía que haber contado, bórralo anda", "multa"),
         ("lo de mi deuda ya lo puedes ir borrando", "mi deuda"),
         ("a Petra no me la nombres más", "Petra"),
+        ("it's daft to keep the alarm code in a chat, get rid of it please", "the alarm code"),
+        ("would you mind awfully forgetting what I said about Otto? it's early days", "Otto"),
+        ("so bin the locker number would you, it's no use any more", "locker number"),
+        ("I was cross with Una, she's fine, forget I ever said anything about her", "Una"),
+        ("ay, no tenía que haberte dado la clave, olvídala por favor", "la clave"),
+        ("te agradecería que eliminaras mi correo de tus notas", "mi correo"),
+        ("borra a mi ex de tu memoria, que lo quiero superar", "mi ex"),
         ("no debería dar contraseñas, olvida la del correo", "contraseñas del correo"),
     ],
 )
