@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ SERVERS = {
     "prosody": ("prosodyctl", "about"),
     "ejabberdctl": ("dpkg-query", "-W", "-f", "ejabberd ${Version}", "ejabberd"),
 }
-"""Program → what tells its version in its first line."""
+"""Program → what tells its version."""
 FORMAT = 1
 """Of the file. A later one reads the earlier ones."""
 
@@ -144,6 +145,9 @@ def _servers() -> dict[str, str]:
     for program, command in SERVERS.items():
         if shutil.which(program) and shutil.which(command[0]):
             said = subprocess.run(command, capture_output=True, text=True, timeout=20).stdout
-            name, _, told = said.partition("\n")[0].partition(" ")
-            found[name.lower()] = told
+            # Prosody may warn of optional Lua modules before it tells its version.
+            if told := re.search(
+                r"^(?P<name>Prosody|ejabberd) (?P<version>\d\S*)", said, re.MULTILINE
+            ):
+                found[told["name"].lower()] = told["version"]
     return found

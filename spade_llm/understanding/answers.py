@@ -1338,7 +1338,7 @@ _PAST = LazyPattern(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[�
 _USED_TO = LazyPattern(
     r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b"
     r"|\bestuve (?:\w+ )?a[ñn]os\b|\bi was an? .*\bfor (?:\w+ )?years\b"
-    r"|\bera (?:el |la |un |una )?\w+(?: de [\w ]+)?$",
+    r"|\bera (?:el |la |un |una )?(?!de\b)\w+(?: de [\w ]+)?$",
     _I,
 )
 """A habit or a job of the past: `I used to smoke`, `estuve 35 años de maquinista`."""

@@ -114,7 +114,7 @@ _LEAD_OUT = LazyPattern(
 """Words that close a sentence and say nothing."""
 _CHANGE_LEAD_OUT = LazyPattern(
     r"(?<=\w)[\s,]+(?:i mean(?:t)?|quise decir|quer[ií]a decir"
-    r"|with (?:an?|one|two|double) [a-z](?:['’]?s)?\b(?! \w+ing).*"
+    r"|(?<!spelt )(?<!spelled )(?<!written )with (?:an?|one|two|double) [a-z](?:['’]?s)?\b(?! \w+ing).*"
     r"|con (?:una?|dos|doble) [a-z](?:es)?\b(?! \w+ndo).*)[\s.!]*$",
     _I,
 )
@@ -491,7 +491,8 @@ _OF_SPEAKER = LazyPattern(
     r"|odio|quiero|fui|tuve"
     r"|hemos"
     r"|somos"
-    r"|tenemos|vamos|estamos|mis?|m[ií]|yo|nos|nuestr[oa]s?|conmigo)(?![\w'’])(?<!\bUS)",
+    r"|(?!(?:kilo|mili)?gramos|tramos|ramos|reclamos|extremos|supremos|primos|[uú]ltimos|pr[oó]ximos"
+    r"|m[ií]nimos|m[aá]ximos|mismos)\w{2,}(?:amos|emos|imos)|mis?|m[ií]|yo|nos|nuestr[oa]s?|conmigo)(?![\w'’])(?<!\bUS)",
     _I,
 )
 """Three words or more, one of which means the speaker: `penicillin gives me a rash`."""
@@ -925,10 +926,10 @@ def _is_imagined(clause: Clause) -> bool:
 
 
 def _reworded(sentence: str) -> str:
-    """The sentence without a wish to be reminded, and with names and medicines that are told behind
-    their verb as they would be told alone."""
+    """The sentence in plain words: without a wish to be reminded, and with names and medicines that
+    are told behind their verb as they would be told alone."""
     sentence = _WISH_TO_BE_REMINDED.sub("", sentence)
-    for pattern, told in _TOLD_ASIDE:
+    for pattern, told in _PARAPHRASES:
         sentence = pattern.sub(told, sentence)
     sentence = _NAMED_BEHIND.sub(r"\g<thing> called \g<name>", sentence)
     sentence = _NAMED_BEHIND_ES.sub(_with_name_first, sentence)
@@ -938,7 +939,7 @@ def _reworded(sentence: str) -> str:
     return _PUT_ON.sub(r"\g<border>I'm on ", sentence)
 
 
-_TOLD_ASIDE = (
+_PARAPHRASES = (
     (
         LazyPattern(
             r"^(?:and |but |so )?(?:(?:ever )?since (?:the|our|my) move to"
@@ -993,8 +994,8 @@ _TOLD_ASIDE = (
         "now I weigh ",
     ),
 )
-"""Facts that stand beside the sentence's own, and how they would be told alone: `since the move to
-Leeds I walk to work`."""
+"""Forms of speech, and how the same would be told plainly: `since the move to Leeds I walk to work`,
+`you're talking to the new manager`."""
 _NAMED = r"(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ][\w-]*"
 
 
@@ -1059,6 +1060,8 @@ def _with_both_told(sentence: str) -> str:
         (_SAME_VERB, r"\g<first>; "),
         (_OTHER_VERB, r"\g<first>\g<own>\g<thing>; "),
         (_GAPPED, r"\g<first>; \g<second> \g<verb> "),
+        (_TWO_RELATIVES, r"\g<first>; \g<second>\g<verb> "),
+        (_TWO_RELATIVES_ES, r"\g<first>; \g<second>\g<verb> "),
         (_SAME_VERB_ES, r"\g<first>; \g<time> \g<verb> "),
         (_NAME_BEFORE_VERB_ES, r"\g<first>; \g<name> "),
         (_TWO_NAMED_ES, r"\g<first>; "),
@@ -1115,6 +1118,17 @@ _GAPPED = LazyPattern(
 )
 """Two things with a date each, and a verb that the second leaves out: `the report is due on Friday,
 the slides on Monday`."""
+_TWO_RELATIVES = LazyPattern(
+    r"(?P<first>^my \w+(?P<verb>['’]s| is| was| lives| works) (?:from|in|at|for) [^,;]{2,30}?)"
+    r"(?:,? and|,) (?P<second>my \w+) (?=(?:from|in|at|for) )",
+    _I,
+)
+"""`My dad's from Cork and my mum from Kerry`: a verb that the second leaves out."""
+_TWO_RELATIVES_ES = LazyPattern(
+    r"(?P<first>^mi \w+(?P<verb> es| era| vive| trabaja| naci[oó]) (?:del?|en) [^,;]{2,30}?)"
+    r"(?:,? y|,) (?P<second>mi \w+) (?=(?:del?|en) )",
+    _I,
+)
 _TIME_OF_DAY = r"(?:por las? (?:ma[ñn]anas?|tardes?|noches?)|al mediod[ií]a|los [^\W\d_]+s)"
 _SAME_VERB_ES = LazyPattern(
     rf"(?P<first>^{_TIME_OF_DAY},? (?P<verb>(?:me |nos )?[^\W\d_]+(?:o|[aei]mos)) [^,;]{{2,80}}?)"

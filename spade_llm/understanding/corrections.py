@@ -425,6 +425,9 @@ def restated_latest(clause: Clause, latest: str) -> Statement | None:
     text = clause.text
     if not _IT_IS.match(text) or not (clause.is_change or _NOW_VALUE.search(text)):
         return None
+    if features(latest).is_ended:
+        # "She's gone off Spurs, it's all Arsenal now".
+        return None
     value = _value(text)
     types = values_of_part(value)
     if not types or concepts_of(outside(value, types)) - general() - light():

@@ -53,6 +53,7 @@ _ENDED = LazyPattern(
     r"|went off"
     r"|grown out of|grew out of|put down|given? (?:up|away)|gave (?:up|away)|got rid of|threw out"
     r"|thrown (?:out|away)|threw away|dropped|withdr[ae]wn?|withdrew|pulled out|backed out"
+    r"|(?:gone|went) (?:right |completely |totally )?off (?!to\b|on\b|with\b|at\b)"
     r"|cut out|(?:packed|jacked|chucked|packing|knocked) (?:\w+ ){0,3}?(?:in|on the head)"
     r"|(?:done|over|through|finished) with|is over|(?:it|that)['’]s (?:all )?over|no more"
     r"|laid off|made redundant|fired"

@@ -323,6 +323,20 @@ def _answer(said: list[str], question: str) -> list[str]:
         ),
         # A pronoun for a person is no thing.
         (["my class is on Mondays with Tess, she's strict"], "who is strict?", "Tess"),
+        (
+            ["my girl's favourite band is Muse", "she's gone off Muse, it's all Blur now"],
+            "what's my girl's favourite band?",
+            "Blur",
+        ),
+        # Two of one kind in a sentence.
+        (["mi tío era de Jaca y mi tía de Irún"], "¿de dónde era mi tía?", "Mi tía era de Irún"),
+        (["my uncle's from Mold and my aunt from Rhyl"], "where is my aunt from?", "Rhyl"),
+        # Half sentences.
+        (["been at Argos 4 years this month, on the tills"], "where do I work?", "Argos"),
+        (["llevo 3 años en el Lidl de reponedor"], "¿en qué trabajo?", "reponedor"),
+        (["can't do gluten, gives me cramps"], "what can't I eat?", "gluten"),
+        (["I've been off the cigs since May"], "do I smoke?", "off the cigs"),
+        (["my name's spelt with two Ls, Philly"], "how is my name spelt?", "two Ls"),
         # What was before is not what is.
         (["mi gata se llama Lía", "mi gata anterior se llamaba Sol"], "¿mi gata?", "llama Lía"),
         # Words before and behind a statement.
