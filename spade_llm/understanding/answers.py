@@ -1266,7 +1266,7 @@ _RELATIVE = LazyPattern(
     r"|sobre|en (?:la|el) que) .*$",
     _I,
 )
-"""What is told of the noun before it: a relative clause, the content of a film."""
+"""Words about the noun before them: a relative clause, the content of a film."""
 _ATTRIBUTES = frozenset({
     "name", "surname", "nickname", "age", "colour", "size", "code", "pin", "password", "key",
     "number", "brand", "address", "floor", "phone", "monday", "tuesday", "wednesday", "thursday",

@@ -80,13 +80,19 @@ _LEAD_IN = LazyPattern(
     r"|(?:to be )?honest"
     r"|tbh|(?:the )?(?:thing|fact|truth) is(?: that)?|fun fact|guess what|believe it or not"
     r"|(?:would|can) you believe(?: it| that)?(?= ?,)|nada(?=,? que\b)"
-    r"|(?:(?<=oye )|(?<=oye, )|(?<=nada )|(?<=nada, )|(?<=bueno, ))que"
+    r"|(?:(?<=oye )|(?<=oye, )|(?<=nada )|(?<=nada, )|(?<=bueno, )|(?<=oiga, ))que"
     r"(?= (?:mis?|el|la|yo|me|no|ya|he|soy|tengo|estoy|vivo)\b)|on top of (?:all )?that"
     r"|what['’]?s more"
     r"|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
     r"|a ver|total que|encima(?! de)|es que|f[ií]jate(?: que)?"
     r"|(?:\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
     r"|(?:weirdly|oddly|strangely|funnily enough|curiosamente)(?=\s*,)|ha(?=\s*,? no\b)"
+    r"|(?:idk|i don['’]?t know|not sure|dunno) if (?:i|i['’]ve) (?:told|mentioned|said)(?: you"
+    r"| u| this"
+    r"| already| before)*,?(?= but\b)|quick one(?=,)|so{2,}|(?:little |quick )?update(?=,)"
+    r"|get in(?=,)"
+    r"|qu[eé] (?:alegr[ií]a|pena|l[aá]stima|ilusi[oó]n|bien|mal|rabia|susto|rollo|palo|fuerte|guay"
+    r"|horror|verg[uü]enza|ganas)(?=\s*[,!])|hm+|parce|g[uü]ey|wey|no manches|a{2,}y"
     r"|don['’]?t laugh,?(?= but\b)|no te r[ií]as,?(?= pero\b)"
     r"|(?:thanks|thank you|gracias|yes|yeah|yep|s[ií]|claro|jo|damn|feck|fuck|shit|crap|g(?:od|osh)"
     r"|jeez|blimey|joder|mierda|ostras|vaya|madre m[ií]a)(?=\s*[,.!:;–—-]))"
@@ -114,7 +120,8 @@ _LEAD_OUT = LazyPattern(
 """Words that close a sentence and say nothing."""
 _CHANGE_LEAD_OUT = LazyPattern(
     r"(?<=\w)[\s,]+(?:i mean(?:t)?|quise decir|quer[ií]a decir"
-    r"|(?<!spelt )(?<!spelled )(?<!written )with (?:an?|one|two|double) [a-z](?:['’]?s)?\b(?! \w+ing).*"
+    r"|(?<!spelt )(?<!spelled )(?<!written )with (?:an?|one|two"
+    r"|double) [a-z](?:['’]?s)?\b(?! \w+ing).*"
     r"|con (?:una?|dos|doble) [a-z](?:es)?\b(?! \w+ndo).*)[\s.!]*$",
     _I,
 )
@@ -291,7 +298,7 @@ _TASK = LazyPattern(
     r"|(?:fix|correct|check) (?:the|this|my) (?:spelling|grammar|sentence|text|mistakes?|errors?)"
     r"|act as|lyrics|poem|novel|fictional|my character"
     r"|p[aá]sa(?:me|lo|melo)? (?:esto )?al? [^:\"“«\n]{3,25}"
-    r"|traduc\w+|reescrib\w+|corrig\w+|redact\w+"
+    r"|trad[uú]c\w+|reescrib\w+|corrig\w+|redact\w+"
     r"|act[uú]a como|poema|novela|personaje|juego de rol)\b.*[:\"“«\n]",
     _I | re.DOTALL,
 )
@@ -347,7 +354,8 @@ TAKEN_BACK = LazyPattern(
 )
 """A message that takes back what was said before it."""
 _UNREAL = LazyPattern(
-    r"\b(?:if (?!possible|needed|you\b|anyone\b|(?:that|it|this) (?:helps|matters|counts|makes)"
+    r"\b(?:if (?!i (?:forget|need|lose|miss) (?:it|him|her|them)\b|possible|needed|you\b"
+    r"|anyone\b|(?:that|it|this) (?:helps|matters|counts|makes)"
     r"|i remember|i recall|memory)|unless|whether"
     r"|suppose|supposing|imagine (?!that!)\w|let['’]?s say|as if"
     r"|as though|i must be \d\d+|could (?:eat a horse|murder an?|kill for|sleep for a week)"
@@ -703,7 +711,8 @@ _SPLIT = LazyPattern(
     r"|\s+(?:and|so|then|y)\s+|,?\s(?:but|pero)\s(?=my|our|mis?\b|she|he|they))"
     r"(?:(?:then|also|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego"
     r"|al final|resulta que|it turns out),? )*"
-    r"(?=(?:it['’]s (?=.*\bnow\b)|no more|bought (?!in\b|for\b|at\b|on\b|from\b|last\b)"
+    r"(?=(?:it['’]s (?!my favou?rite\b)(?=.*\bnow\b)|no more|bought (?!in\b|for\b|at\b|on\b"
+    r"|from\b|last\b)"
     r"|got (?:an?|the) |i(?![\s.!]*$)|i['’](?:m|ve)"
     r"|my (?!\w+,)"
     r"|on (?=(?!the\b)[^\W\d_]{4,} \d+(?: ?m?c?g)? (?:once|twice|a day|daily|every|in|at)\b)"
@@ -773,7 +782,8 @@ _SUBJECT = LazyPattern(
 _QUOTED = LazyPattern(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED_LINE = LazyPattern(r"^[^\S\n]*>.*$", re.MULTILINE)
 _QUOTED_TEXT = LazyPattern(
-    r"(?:(?<=\A)|(?<=[:,.!?] )|(?<=[:.!?]\n))[\"“«](?=[^\"”»]*\b(?:i|i['’]m|we|my|me|mi|soy"
+    r"(?:(?<=\A)|(?<=[:,.!?] )|(?<=says )|(?<=said )|(?<=sings )|(?<=dice )|(?<=dijo )"
+    r"|(?<=[:.!?]\n))[\"“«](?=[^\"”»]*\b(?:i|i['’]m|we|my|me|mi|soy"
     r"|tengo|vivo"
     r"|trabajo|estoy)\b)(?:[^\s\"”»]+\s+){5,}[^\"”»]*[\"”»]",
     _I,
@@ -820,7 +830,7 @@ def _split_message(text: str) -> tuple[Clause, ...]:
     """Cached: the same message is read before a turn, as an earlier one in the next turns, and
     whenever it is recalled."""
     text = _QUOTED_TEXT.sub(" ", _QUOTED_LINE.sub("", text))
-    text = plain_spanish(_spelled_out(text.strip()))
+    text = plain_spanish(spelled_out(text.strip()))
     if not text:
         return ()
     if TAKEN_BACK.match(text) or _SARCASM.match(text) or _GAME.match(text):
@@ -851,8 +861,8 @@ _CONTRACTED = {
     "didnt": "didn't", "cant": "can't", "isnt": "isn't", "arent": "aren't", "wasnt": "wasn't",
     "havent": "haven't", "hasnt": "hasn't", "couldnt": "couldn't", "wouldnt": "wouldn't",
     "shouldnt": "shouldn't", "thats": "that's", "whats": "what's", "wheres": "where's",
-    "whos": "who's", "whens": "when's", "hows": "how's", "wont": "won't", "u": "you", "n": "and",
-    "w": "with",
+    "whos": "who's", "whens": "when's", "hows": "how's", "wont": "won't",
+    "pls": "please", "ur": "your", "u": "you", "n": "and", "w": "with",
 }  # fmt: skip
 _BARE_CONTRACTION = LazyPattern(
     rf"(?<![\w'’@./-])(?<!^)(?-i:n|w)(?= [^\W\d_]{{2}})"
@@ -861,10 +871,19 @@ _BARE_CONTRACTION = LazyPattern(
     _I,
 )
 """Contractions and short forms of chats; `u` and `n` as capitals are initials."""
+_LAUGH_INSIDE = LazyPattern(
+    r"(?P<before>\w{2})[!?,]*\s*(?:(?:\s(?:lol|lmao|omg|xd)\b|[\U0001F300-\U0001FAFF\u2764\uFE0F]+)\s*)+"
+    r"(?=(?:i|i['’]?m|he|he['’]?s|she|she['’]?s|it|they|we|my|our|the|and|but|so|y|pero|ahora|ya|me|mi"
+    r"|voy|es)\s)",
+    _I,
+)
+"""Pictures and laughs between two sentences without a full stop: `Gary is mad 🙄 he wants it by Friday`."""
 _BARE_OWNER = LazyPattern(
     r"\b(?P<noun>mum|mom|mam|dad|nan|nana|gran|grandad|bro|sis|gf|bf|hubby)s"
     r" (?=[^\W\d_])(?!(?:and|are|were|have|both|all|who|or)\b)"
-    r"|\b(?P<name>(?:his|her|its|my|your|their) (?:\w+ )?name)s (?=\w)",
+    r"|\b(?P<name>(?:his|her|its|my|your|their) (?:\w+ )?name)s (?=\w)"
+    r"|\b(?P<thing>(?:the|my|our) (?:\w+ )?(?:rent|bill|wage|salary|pin|code|number|birthday"
+    r"|bday|party|train|flight|appointment|appt))s (?=[£$€]?\d)|\b(?P<it>it)s (?=[£$€]?\d|now\b)",
     _I,
 )
 """A noun of which there is only one, with the `s` of an owner or of `is`: `dads home`."""
@@ -876,12 +895,13 @@ _ASIDE = LazyPattern(r",? \b(?:btw|tbh|ngl|by the way|por cierto)\b(?=\s*[,;])",
 """Words inside a sentence that say nothing."""
 
 
-def _spelled_out(text: str) -> str:
+def spelled_out(text: str) -> str:
     """The text with the apostrophes and letters that are left out in chats (`shes`, `dads home`),
-    and without asides."""
+    with a full stop instead of a picture or a laugh inside it, and without asides."""
+    text = _LAUGH_INSIDE.sub(r"\g<before>. ", text)
     text = _BARE_CONTRACTION.sub(lambda found: _CONTRACTED[found[0].lower()], text)
     text = _EQUALS.sub(r"\g<thing> is ", text)
-    text = _BARE_OWNER.sub(lambda found: f"{found['noun'] or found['name']}'s ", text)
+    text = _BARE_OWNER.sub(lambda found: f"{found[0].rstrip()[:-1]}'s ", text)
     return _ASIDE.sub("", text)
 
 
@@ -975,6 +995,7 @@ _PARAPHRASES = (
         ),
         "our office has moved to ",
     ),
+    (LazyPattern(r"\b(?:upped|up) and (?=(?:moved|left|went|quit)\b)", _I), ""),
     (LazyPattern(r"^est[aá]s hablando con (?=(?:el|la|una?) )", _I), "soy "),
     (
         LazyPattern(
@@ -986,16 +1007,15 @@ _PARAPHRASES = (
     ),
     (
         LazyPattern(
-            r"^(?:(?:the scales? (?:says?|said|shows?)|la (?:b[aá]scula|balanza) (?:marca"
-            r"|marc[oó]|dice))"
-            r" )(?=\d)",
+            r"^(?:(?:the )?scales? (?:says?|said|shows?)"
+            r"|la (?:b[aá]scula|balanza) (?:marca|marc[oó]|dice)) (?=\d)",
             _I,
         ),
         "now I weigh ",
     ),
 )
-"""Forms of speech, and how the same would be told plainly: `since the move to Leeds I walk to work`,
-`you're talking to the new manager`."""
+"""Forms of speech, and how the same would be told plainly: `since the move to Leeds I walk to
+work`, `you're talking to the new manager`."""
 _NAMED = r"(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ][\w-]*"
 
 

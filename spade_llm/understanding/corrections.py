@@ -494,7 +494,8 @@ def _relabelled(text: str, every: Sequence[str], *, is_change: bool) -> Statemen
         noun = re.compile(rf"\b{re.escape(label['noun'])} (?P<number>#?[A-Z]?\d+[A-Z]?)\b", _I)
         for one in reversed(every):
             found = noun.search(one)
-            if found and found["number"] != label["number"] and features(one).beings == beings:
+            is_same = features(one).beings == beings and not have_different_owners(text, one)
+            if found and found["number"] != label["number"] and is_same:
                 return with_part(one, *found.span("number"), label["number"])
     return None
 
@@ -863,6 +864,7 @@ def _is_of_other_thing(text: str, statement: str) -> bool:
     """Check whether a text tells of another being, or of another medicine, than a statement."""
     is_of_other = is_of_another(text, statement) or _is_of_other_subject(text, statement)
     is_of_other = is_of_other or is_only_one_former(text, statement)
+    is_of_other = is_of_other or have_different_owners(text, statement)
     return is_of_other or names_other_medicine(text, statement)
 
 
@@ -946,6 +948,9 @@ def _with_complement(latest: str, value: str) -> Statement | None:
         return None
     is_named = ValueType.NAME not in types or "name" in features(latest).concepts
     is_named = is_named and not types.keys() & DATED
+    if concepts_of(value) and concepts_of(value) <= concepts_of(latest[: tail.start("tail")]):
+        # "It's my favourite now" repeats the noun.
+        return None
     if is_named and len(tail["tail"].split()) <= MAX_TAIL_WORDS:
         return with_part(latest, tail.start("tail"), len(latest), value)
     return None

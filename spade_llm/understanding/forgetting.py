@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.clauses import is_statement, lead_in_end, told_off_the_record
+from spade_llm.understanding.clauses import (
+    is_statement,
+    lead_in_end,
+    spelled_out,
+    told_off_the_record,
+)
 from spade_llm.understanding.features import features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
@@ -94,7 +99,8 @@ _WHAT_WAS_SAID = (
 )
 """Beginning of an object that is something that was said: `the bit about …`, `lo de …`."""
 _ASKING = (
-    r"(?:please |actually,? |(?:can|could|would|will) you |you (?:can|should|may|could) |just "
+    r"(?:please |kindly |actually,? |(?:can|could|would|will) you |you (?:can|should|may"
+    r"|could) |just "
     r"|i(?:['’]d| would)? "
     r"(?:want|like|prefer|need|rather)(?: not)? (?:you to |that you |you )?|let['’]?s |por favor,? "
     r"|puedes? |podr[ií]as? |me |(?:haz(?:me)?|h[aá]ga(?:me)?)(?: usted)? (?:el|un) favor (?:de|y) "
@@ -121,7 +127,9 @@ _POLITE = LazyPattern(
 _BEHIND = LazyPattern(
     r"^(?P<topic>(?:.*\b(?:(?:esto|eso|lo) (?:de|del|que)|what i|the (?:bit|part|thing|stuff)|that)"
     r"\b|(?:mis?|el|la|los|las)\b)[^:]{3,80}?),? "
-    r"(?:no (?:me )?l[ao]s? (?:guard|recuerd|sep|teng)[ae]s|(?:b[oó]rra|elim[ií]na|qu[ií]ta"
+    r"(?:(?:que )?no (?:me )?l[ao]s? (?:guard|recuerd|sep|teng|conserv|apunt|almacen)[ae]s?"
+    r"|(?:que )?no (?:quede|conste|aparezca) ?\w*|s[aá]c[aá]l[ao]s?|haz como (?:que|si) no l[ao] "
+    r"(?:has|hubieras) \w+|(?:b[oó]rra|elim[ií]na|qu[ií]ta"
     r"|olv[ií]da|b[oó]rre|elim[ií]ne|qu[ií]te|olv[ií]de)(?:me|te|se)?l[aoe]s?"
     r"|(?:ya )?l[ao]s? puedes (?:ir )?(?:borr|olvid|quit|tach|elimin)\w+)\b.{0,15}$"
     r"|^a (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+) (?:ya )?no me l[aeo] (?:vuelvas a )?(?:nombr|mencion"
@@ -142,7 +150,7 @@ _NOT_YOURS = LazyPattern(
     r"(?P<topic>(?:my|our|the|about|that|what)\b[^,.]{2,60}|(?-i:[A-Z])[^,.]{2,60})(?:[,.].*)?$",
     _I,
 )
-"""What the assistant should not know: `you shouldn't have our alarm code, …`."""
+"""Things that the assistant should not know: `you shouldn't have our alarm code, …`."""
 _NEVER_SAID = LazyPattern(
     r"^(?:scratch|strike|ignore|disregard|ignora|olvida)(?: (?:that|this|it|eso"
     r"|lo))?,? (?:i (?:never|didn['’]t)|no (?:he dicho|dije)|yo no)\b",
@@ -184,7 +192,9 @@ _REASON = LazyPattern(
     r"|no)\b"
     r"| in case| or (?:else|i)\b| cos| cuz| que es| it['’]s| porque| ya que| antes de que| para que"
     r"| no vaya a| por si)(?: .*)?$"
-    r"|(?: please| pls| por favor| porfa| (?:from|off|out of) (?:the|your) (?:memory|records?|list"
+    r"|(?<!\bde) que (?:mi|mis|luego|aqu[ií]|en casa)\b.*$"
+    r"|(?: please| pls| por favor| porfa| (?:that )?i (?:told you|mentioned|said)(?: about)?"
+    r"| (?:from|off|out of) (?:the|your) (?:memory|records?|list"
     r"|notes|files?)| de (?:tus?|sus?) (?:memoria|listas?|notas|registros?|datos|archivos)"
     r"| (?:thing|stuff|business)| would you| for me| for good"
     r"| already| any ?more| any longer| m[aá]s"
@@ -234,7 +244,7 @@ _TOLD_YOU = LazyPattern(
     r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+)",
     _I,
 )
-"""What should not have been told: `it's silly to keep the safe code in a chat`."""
+"""Things that should not have been told: `it's silly to keep the safe code in a chat`."""
 _ABOUT_THEM = LazyPattern(r"\babout (?:him|her|them)$|^(?:him|her)$", _I)
 _SEE_NO_MORE = LazyPattern(r"\b(?:ever again|again|any ?more|nunca m[aá]s|m[aá]s)$", _I)
 _ELLIPTIC = LazyPattern(r"^(?:el|la|los|las) (?=del? )", _I)
@@ -243,6 +253,21 @@ _CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚ�
 _THAT = LazyPattern(r"^(?: *(?:that|que|about|the|lo de(?: que)?|de que)\b)+ *", _I)
 _EVERYTHING = LazyPattern(r"(?:all|everything|anything|todo)\b", _I)
 _PARTS = LazyPattern(r"(?<=[.!?;])\s+|,\s+")
+_LAUGHS = LazyPattern(
+    r"(?:\s+(?:lol|lmao|xd|(?:ha){2,}|(?:ja){2,}|thanks|thx|ta|asap|eh)|[\U0001F300-\U0001FAFF\u2764\uFE0F"
+    r"\s]+)+[.!]*$",
+    _I,
+)
+_ALL_OF = LazyPattern(
+    r"^(?:anything|everything|whatever|todo)(?: lo que| that)? (?:you|sepas|sabes|tengas|tienes"
+    r"|recuerdes)(?: (?:know|have|hold|remember|keep))?(?: stored)? (?:about|on|of|del?|sobre) "
+    r"(?P<topic>[^,]+?),? (?:can go|should go|must go|has to go|i want (?:it|that) gone|in the bin"
+    r"|al olvido|a la basura|fuera|que desaparezca)\b.*$"
+    r"|^del? (?P<trace>[^,]+?) no (?:quiero que )?(?:quede|dejes|quedes? con) (?:ni )?(?:rastro"
+    r"|nada)\b.*$",
+    _I,
+)
+"""`Anything you know about Ann can go`, `de Ana no quiero que quede ni rastro`."""
 _PRETEND = LazyPattern(
     r"^(?:let['’]?s )?(?:act|pretend|behave|haz|act[uú]a|finge)\b.{0,20}?\b(?:never|not|no|nunca"
     r"|[\w]+n['’]t)\b.{0,30}?"
@@ -278,7 +303,8 @@ class ForgetRequest:
 
 def read_forget_request(text: str) -> ForgetRequest | None:
     """The request that a message makes; None if it makes none, like `don't forget that …`."""
-    text = plain_spanish(" ".join(text[:MAX_CHARS].split()).strip(" .!"))
+    text = plain_spanish(spelled_out(" ".join(text[:MAX_CHARS].split())))
+    text = _LAUGHS.sub("", text).strip(" .!")
     if text.endswith("?") and not _POLITE.match(text):
         return None
     if told := told_off_the_record(text):
@@ -286,8 +312,9 @@ def read_forget_request(text: str) -> ForgetRequest | None:
     bare = text[lead_in_end(text) :]
     if _NEVER_SAID.match(bare):
         return ForgetRequest(topic="", is_all=True)
-    if found := _PRETEND.match(bare) or _NOT_YOURS.match(bare):
-        topic = _INTRODUCTION.sub("", _REASON.sub("", found["topic"]))
+    if found := _PRETEND.match(bare) or _NOT_YOURS.match(bare) or _ALL_OF.match(bare):
+        named = next(one for one in found.groups() if one)
+        topic = _INTRODUCTION.sub("", _REASON.sub("", named))
         return ForgetRequest(topic=topic, is_all=True)
     parts = _PARTS.split(text)
     for number, part in enumerate(parts):
@@ -335,14 +362,13 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
 
 
 def _without_reason(rest: str) -> str:
-    """What a request means, without its reason and what stands before that: `… from your notes,
+    """The topic of a request, without its reason and what stands before that: `… from your notes,
     it's private`."""
     return rest if _APPOSITION.match(rest) else _REASON.sub("", _REASON.sub("", rest))
 
 
 def _named_before(said: str) -> str:
-    """What a sentence names that stands before the request to forget `it`; empty: what was said
-    last."""
+    """The topic of a sentence before the request to forget `it`; empty: what was said last."""
     if _LAST.match(said):
         # "That last thing I told you, please forget it".
         return ""

@@ -110,6 +110,11 @@ OWNER_FIRST = LazyPattern(
 )
 """`Maya's lesson is …`, `Maya's has moved …`, `la clase de Maya`: the name of the owner, or of the
 subject."""
+_RELATIVE_OF_OWN = LazyPattern(
+    r"^(?:my|our) [\w-]+['’]s (?P<noun>[\w-]+)"
+    r"|^(?:el|la) (?P<noun2>[\w-]+) de (?:mi|nuestr[oa]) ",
+    _I,
+)
 _STATE_OF_ROLE = LazyPattern(
     r"^(?:my|our|mi|nuestr[oa]) (?:\w+ )?(?P<role>boss|doctor|dentist|teacher|tutor|coach|therapist"
     r"|landlord|jef[ea]|m[eé]dic[oa]|doctora?|dentista|profe(?:sor|sora)?|entrenador[a]?|caser[oa])"
@@ -616,6 +621,8 @@ def household_of(text: str) -> frozenset[str]:
 def have_different_owners(new: str, old: str) -> bool:
     """Check whether two statements begin with what belongs to different beings, or with different
     things of one: `Maya's lesson`, `Leo's lesson`, `my lesson`, `Maya's exam`."""
+    if _is_of_own_and_other(new, old) or _is_of_own_and_other(old, new):
+        return True
     after, before = OWNER_FIRST.match(new), OWNER_FIRST.match(old)
     if not after:
         # "My birthday", "Lucy's birthday".
@@ -632,6 +639,17 @@ def have_different_owners(new: str, old: str) -> bool:
     things = [concepts_of(one) for one in (thing, of_thing)]
     are_known = all(any(map(is_concept, one)) for one in things)
     return are_known and not things[0] & things[1] and not is_changed(thing)
+
+
+def _is_of_own_and_other(own: str, other: str) -> bool:
+    """Check whether two statements begin with a relative of the speaker and with the same one of a
+    relative: `my mum`, `my boss's mum`."""
+    found = _RELATIVE_OF_OWN.match(other)
+    is_own = _OWN_FIRST.match(own) and not _RELATIVE_OF_OWN.match(own)
+    subject = leading_noun(own) if found and is_own else None
+    if not found or not subject:
+        return False
+    return bool(concepts_of(found["noun"] or found["noun2"]) & concepts_of(subject.text) & kin())
 
 
 def _heads_differ(new: str, old: str) -> bool:

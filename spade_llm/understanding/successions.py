@@ -153,7 +153,8 @@ _FOR = LazyPattern(r"\b(?:for|at|para|en) $", _I)
 BESIDE = LazyPattern(r", (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+,")
 """A name beside the noun of a being: `my mum, Ann, …`."""
 _ROLE = LazyPattern(r"(?:the|my|our|el|la|mi|nuestr[oa])\b", _I)
-"""What a being is to others, which another one can be instead: `Ann is our director`."""
+"""The role of a being, which another one can be instead: `Ann is our director`."""
+_INDEFINITE = LazyPattern(r"(?:an?|una?) (?!new\b|nuev)", _I)
 _OF_PLACE = LazyPattern(r"\s(?:at|from|of|del?|en) (?-i:[A-Z])")
 _SUCCEEDS = LazyPattern(
     rf"{_NOW_WORDS}|^(?:(?:i|we)(?:['’]ve)? )?(?:bought|got|joined|started|signed|took"
@@ -612,7 +613,12 @@ def _describes(statement: str, being: str) -> bool:
 
 def _newcomer(text: str, earlier: str) -> Mention | None:
     """The being of a clause that an earlier statement does not name."""
-    beings = (one for one in noun_phrases(text) if one.is_being and not one.is_value)
+    beings = (
+        one
+        for one in noun_phrases(text)
+        # "He moved, for a girl": nobody has his place.
+        if one.is_being and not one.is_value and not _INDEFINITE.match(text, one.start)
+    )
     return next((one for one in beings if not _same_being(one, earlier)), None)
 
 
@@ -759,6 +765,9 @@ def _with_new(text: str, earlier: str, announcement: str) -> Statement | None:
     of the one that is over, or of its complement."""
     found = _NOW_IT_IS.match(text)
     if not found or len(found["new"].split()) > MAX_TOPIC_WORDS:
+        return None
+    if concepts_of(found["new"]) <= concepts_of(earlier):
+        # "It's my favourite now" names no other one.
         return None
     over = value_key(ended_thing(ended_part(announcement)))
     tail = COPULA.match(earlier)

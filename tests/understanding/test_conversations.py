@@ -331,6 +331,37 @@ def _answer(said: list[str], question: str) -> list[str]:
         # Two of one kind in a sentence.
         (["mi tío era de Jaca y mi tía de Irún"], "¿de dónde era mi tía?", "Mi tía era de Irún"),
         (["my uncle's from Mold and my aunt from Rhyl"], "where is my aunt from?", "Rhyl"),
+        # Chat spelling, pictures and laughs between sentences.
+        (
+            ["my boss Ines is mad 🙄 he wants the audit by the 9th"],
+            "when is the audit due?",
+            "by the 9th",
+        ),
+        (["idk if i told u but im colour blind"], "am I colour blind?", "I'm colour blind"),
+        (["our landlord is Mr Roe and the rents 700"], "how much is the rent?", "700"),
+        (["i weigh 90 kilos", "scales said 88 today"], "how much do I weigh?", "88"),
+        (
+            ["Lola has judo mondays at 4, mum guilt if i forget it again"],
+            "when is Lola's judo?",
+            "mondays at 4",
+        ),
+        (["Qué alegría, Inés ya trabaja en un hospital de Vigo"], "¿dónde trabaja Inés?", "Vigo"),
+        # Another one of the same name or kind.
+        (
+            ["Mi padre cumple 60 en mayo", "El padre de mi jefa cumple 80, qué bien está"],
+            "¿cuántos cumple mi padre?",
+            "Mi padre cumple 60 en mayo",
+        ),
+        (
+            ["My best mate Gil lives in Hove", "Gil upped and moved to Bath, for a girl"],
+            "where does Gil live?",
+            "moved to Bath",
+        ),
+        (
+            ["My favourite dish is paella", "I prefer ramen these days, it's my favourite now"],
+            "what's my favourite dish?",
+            "ramen",
+        ),
         # Half sentences.
         (["been at Argos 4 years this month, on the tills"], "where do I work?", "Argos"),
         (["llevo 3 años en el Lidl de reponedor"], "¿en qué trabajo?", "reponedor"),
@@ -458,6 +489,8 @@ def test_what_is_told_of_something_else_ends_nothing(said: list[str], holds: str
         "we were going to buy a boat but it fell through",
         "sorry if I reply late",
         "perdón por tardar",
+        'the old lady in the film says "I am ninety and I still drive my own car"',
+        'tradúceme al inglés porfa "tengo veinte años y vivo en Toledo"',
         "had the strangest dream, I was married to a vet called Otto",
     ],
 )
