@@ -877,7 +877,7 @@ _LAUGH_INSIDE = LazyPattern(
     r"|voy|es)\s)",
     _I,
 )
-"""Pictures and laughs between two sentences without a full stop: `Gary is mad 🙄 he wants it by Friday`."""
+"""Pictures and laughs between two sentences without a full stop: `Gary is mad 🙄 he's leaving`."""
 _BARE_OWNER = LazyPattern(
     r"\b(?P<noun>mum|mom|mam|dad|nan|nana|gran|grandad|bro|sis|gf|bf|hubby)s"
     r" (?=[^\W\d_])(?!(?:and|are|were|have|both|all|who|or)\b)"
