@@ -59,8 +59,8 @@ _VERB = (
     r"|un-?know"
     r"|take (?:back|out)|(?:take|cross|rub|strike|leave) (?:it|that|this|them) (?:out|off|back)"
     r"|take(?= .+ (?:off|out of|from) (?:(?:your|the) (?:memory|records?|notes|files?)"
-    r"|your lists?|there|here)\b)"
-    r"|get(?= (?:\w+ ){1,4}out of your (?:memory|head|records?|notes|files?|system)\b)"
+    r"|your lists?)\b)"
+    r"|get(?= (?:\w+ ){1,4}out of your (?:memory|records?|notes|files?)\b)"
     r"|(?:do(?:n['’]t| not)|not|you(?:['’]re| are) not to|you (?:needn['’]t|mustn['’]t|must not"
     r"|shouldn['’]t"
     r"|should not|don['’]t (?:need|have) to)|(?:there['’]s )?no need to|never) (?:remember|store"
@@ -127,11 +127,11 @@ _POLITE = LazyPattern(
 _BEHIND = LazyPattern(
     r"^(?P<topic>(?:.*\b(?:(?:esto|eso|lo) (?:de|del|que)|what i|the (?:bit|part|thing|stuff)|that)"
     r"\b|(?:mis?|el|la|los|las)\b)[^:]{3,80}?),? "
-    r"(?:(?:que )?no (?:me )?l[ao]s? (?:guard|recuerd|sep|teng|conserv|apunt|almacen)[ae]s?"
-    r"|(?:que )?no (?:quede|conste|aparezca) ?\w*|s[aá]c[aá]l[ao]s?|haz como (?:que|si) no l[ao] "
-    r"(?:has|hubieras) \w+|(?:b[oó]rra|elim[ií]na|qu[ií]ta"
+    r"(?:(?:que )?no (?:me )?l[ao]s? (?:guard|recuerd|sep|teng|conserv|apunt|almacen)[ae]s?|(?:b[oó]rra|elim[ií]na|qu[ií]ta"
     r"|olv[ií]da|b[oó]rre|elim[ií]ne|qu[ií]te|olv[ií]de)(?:me|te|se)?l[aoe]s?"
-    r"|(?:ya )?l[ao]s? puedes (?:ir )?(?:borr|olvid|quit|tach|elimin)\w+)\b.{0,15}$"
+    r"|(?:ya )?l[ao]s? puedes (?:ir )?(?:borr|olvid|tach|elimin)\w+)\b.{0,15}$"
+    r"|^(?P<matter>(?:eso|esto|lo) (?:de|del|que) [^:]{3,60}?),? (?:s[aá]c[aá]l[ao]s?|que no (?:quede"
+    r"|conste|aparezca) ?\w*|haz como (?:que|si) no l[ao] (?:has|hubieras) \w+)\b.{0,15}$"
     r"|^a (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+) (?:ya )?no me l[aeo] (?:vuelvas a )?(?:nombr|mencion"
     r"|record)\w+.*$",
     _I,
@@ -146,8 +146,9 @@ _EXPLICIT = LazyPattern(
 _NOT_YOURS = LazyPattern(
     r"^you (?:really |probably |definitely |certainly )*(?:should(?:n['’]?t| not| never)"
     r"|do(?:n['’]?t| not) need(?: to)?|needn['’]?t|mustn['’]?t|(?:were|are)(?:n['’]?t| not| never)"
-    r" (?:supposed|meant) to) ?(?:know|have|keep|hold|store|remember)?(?: about)? "
-    r"(?P<topic>(?:my|our|the|about|that|what)\b[^,.]{2,60}|(?-i:[A-Z])[^,.]{2,60})(?:[,.].*)?$",
+    r" (?:supposed|meant) to) ?(?:(?:know|hold|store|remember)(?: about)? (?=the |that |what |(?-i:[A-Z]))"
+    r"|(?:know|have|keep|hold|store|remember)?(?: about)? ?(?=my |our ))(?P<topic>[^,.]{2,60})"
+    r"(?:[,.].*)?$",
     _I,
 )
 """Things that the assistant should not know: `you shouldn't have our alarm code, …`."""
@@ -192,7 +193,7 @@ _REASON = LazyPattern(
     r"|no)\b"
     r"| in case| or (?:else|i)\b| cos| cuz| que es| it['’]s| porque| ya que| antes de que| para que"
     r"| no vaya a| por si)(?: .*)?$"
-    r"|(?<!\bde) que (?:mi|mis|luego|aqu[ií]|en casa)\b.*$"
+    r"|(?<!\bde)(?<!\blo)(?<!\beso)(?<!\besto)(?<!\btodo) que (?:mi|mis|luego|aqu[ií]|en casa)\b.*$"
     r"|(?: please| pls| por favor| porfa| (?:that )?i (?:told you|mentioned|said)(?: about)?"
     r"| (?:from|off|out of) (?:the|your) (?:memory|records?|list"
     r"|notes|files?)| de (?:tus?|sus?) (?:memoria|listas?|notas|registros?|datos|archivos)"
@@ -320,7 +321,8 @@ def read_forget_request(text: str) -> ForgetRequest | None:
     for number, part in enumerate(parts):
         bare = part[lead_in_end(part) :]
         if found := _BEHIND.match(bare):
-            topic = _INTRODUCTION.sub("", found["topic"] or found["name"])
+            named = next(one for one in found.groups() if one)
+            topic = _INTRODUCTION.sub("", named)
             return ForgetRequest(topic=topic, is_all=True)
         if found := _REQUEST.match(bare):
             rest = ", ".join([found["rest"] or found["rest2"] or "", *parts[number + 1 :]])
