@@ -127,10 +127,12 @@ _POLITE = LazyPattern(
 _BEHIND = LazyPattern(
     r"^(?P<topic>(?:.*\b(?:(?:esto|eso|lo) (?:de|del|que)|what i|the (?:bit|part|thing|stuff)|that)"
     r"\b|(?:mis?|el|la|los|las)\b)[^:]{3,80}?),? "
-    r"(?:(?:que )?no (?:me )?l[ao]s? (?:guard|recuerd|sep|teng|conserv|apunt|almacen)[ae]s?|(?:b[oó]rra|elim[ií]na|qu[ií]ta"
+    r"(?:(?:que )?no (?:me )?l[ao]s? (?:guard|recuerd|sep|teng|conserv|apunt|almacen)[ae]s?"
+    r"|(?:b[oó]rra|elim[ií]na|qu[ií]ta"
     r"|olv[ií]da|b[oó]rre|elim[ií]ne|qu[ií]te|olv[ií]de)(?:me|te|se)?l[aoe]s?"
     r"|(?:ya )?l[ao]s? puedes (?:ir )?(?:borr|olvid|tach|elimin)\w+)\b.{0,15}$"
-    r"|^(?P<matter>(?:eso|esto|lo) (?:de|del|que) [^:]{3,60}?),? (?:s[aá]c[aá]l[ao]s?|que no (?:quede"
+    r"|^(?P<matter>(?:eso|esto|lo) (?:de|del|que) [^:]{3,60}?),? (?:s[aá]c[aá]l[ao]s?"
+    r"|que no (?:quede"
     r"|conste|aparezca) ?\w*|haz como (?:que|si) no l[ao] (?:has|hubieras) \w+)\b.{0,15}$"
     r"|^a (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+) (?:ya )?no me l[aeo] (?:vuelvas a )?(?:nombr|mencion"
     r"|record)\w+.*$",
@@ -146,9 +148,12 @@ _EXPLICIT = LazyPattern(
 _NOT_YOURS = LazyPattern(
     r"^you (?:really |probably |definitely |certainly )*(?:should(?:n['’]?t| not| never)"
     r"|do(?:n['’]?t| not) need(?: to)?|needn['’]?t|mustn['’]?t|(?:were|are)(?:n['’]?t| not| never)"
-    r" (?:supposed|meant) to) ?(?:(?:know|hold|store|remember)(?: about)? (?=the |that |what |(?-i:[A-Z]))"
-    r"|(?:know|have|keep|hold|store|remember)?(?: about)? ?(?=my |our ))(?P<topic>[^,.]{2,60})"
-    r"(?:[,.].*)?$",
+    r" (?:supposed|meant) to) "
+    r"(?:(?:know|hold|store|remember)(?: about)? (?=the |that |what |(?-i:[A-Z]))"
+    r"|(?:know|have|keep|hold|store|remember)(?: about)? (?=my |our )"
+    # "You don't need my car to get there" asks for nothing.
+    r"|(?=(?:my|our) [^,.]{2,60}[,.] (?:so |please |just )*(?:take|lose|delete|remove|forget"
+    r"|get rid|wipe|bin|erase|drop)\b))(?P<topic>[^,.]{2,60})(?:[,.].*)?$",
     _I,
 )
 """Things that the assistant should not know: `you shouldn't have our alarm code, …`."""

@@ -268,6 +268,7 @@ def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_expl
         ("todo lo que sepas de Otto, al olvido", "Otto"),
         ("lo de mi multa no lo conserve", "mi multa"),
         ("lo de Otto sácalo de ahí", "Otto"),
+        ("olvida lo que mi madre dijo", "lo que mi madre dijo"),
         ("del préstamo no quiero que quede ni rastro", "préstamo"),
         ("quita lo de la fiesta que mi marido lee esto", "fiesta"),
         ("it's daft to keep the alarm code in a chat, get rid of it please", "the alarm code"),
@@ -460,6 +461,12 @@ def test_what_may_be_remembered(text: str) -> None:
         "don't forget that I live in Rome",
         "I forgot my keys",
         "can I forget you?",
+        "el perro sácalo luego",
+        "la mancha la puedes quitar con agua",
+        "you don't need my car to get there",
+        "you shouldn't have the cheese with that",
+        "you need to get her out of your head",
+        "you can take the bus from there",
     ],
 )
 def test_what_is_no_request(text: str) -> None:
