@@ -883,7 +883,8 @@ _BARE_OWNER = LazyPattern(
     r" (?=[^\W\d_])(?!(?:and|are|were|have|both|all|who|or)\b)"
     r"|\b(?P<name>(?:his|her|its|my|your|their) (?:\w+ )?name)s (?=\w)"
     r"|\b(?P<thing>(?:the|my|our) (?:\w+ )?(?:rent|bill|wage|salary|pin|code|number|birthday"
-    r"|bday|party|train|flight|appointment|appt))s (?=[£$€]?\d)|\b(?P<it>it)s (?=[£$€]?\d|now\b)",
+    r"|bday|party|train|flight|appointment|appt))s (?=[£$€]?\d)"
+    r"|(?:(?<=\A)|(?<=[,;.!] )|(?<=and )|(?<=so )|(?<=but ))its (?=[£$€]?\d|now\b)",
     _I,
 )
 """A noun of which there is only one, with the `s` of an owner or of `is`: `dads home`."""
