@@ -996,7 +996,7 @@ _PARAPHRASES = (
         ),
         "our office has moved to ",
     ),
-    (LazyPattern(r"\b(?:upped|up) and (?=(?:moved|left|went|quit)\b)", _I), ""),
+    (LazyPattern(r"\b(?:upped|just up) and (?=(?:moved|left|went|quit)\b)", _I), ""),
     (LazyPattern(r"^est[aá]s hablando con (?=(?:el|la|una?) )", _I), "soy "),
     (
         LazyPattern(

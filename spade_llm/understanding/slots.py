@@ -364,7 +364,8 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
     beings = features(text).beings
     recent = (
         one
-        for one in known[-MAX_BACK:]
+        # What somebody changes to says of what kind it is, whenever the former one was told of.
+        for one in (known if found else known[-MAX_BACK:])
         if features(one).beings == beings
         and (beings or _OF_SPEAKER.match(one) or (found and _is_of_provider(one)))
         and not is_denial(one)

@@ -523,7 +523,7 @@ def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list
     if found := _NO_LONGER_BUT_NOW.match(text):
         return _change_of_clause(text, every, known)[0] or _ended_and_new(found)
     changed = change_of_list(text, every) or value_of_pronoun(text, known)
-    changed = changed or swapped(text, known, is_said=True)
+    changed = changed or swapped(text, every, is_said=True)
     return [changed] if changed else []
 
 

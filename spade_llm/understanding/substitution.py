@@ -338,6 +338,9 @@ _KINDS = (
 """Types of which a value gives way only to one of the same kind."""
 
 
+_OF_OWNER = LazyPattern(r"['’]s$")
+
+
 def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
     """The earlier statement with the new value in the place of one of the same type that `old`
     names; None if it has no such value."""
@@ -351,7 +354,11 @@ def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
             is_whole = kind is not ValueType.HANDLE and _has_words(earlier[start:end], old)
             # "The hotmail one" names the whole address.
             if is_whole or (kind is ValueType.HANDLE and _has_a_word(earlier[start:end], old)):
-                return with_part(earlier, start, end, _part(value, types[kind]))
+                new = _part(value, types[kind])
+                if kind is ValueType.NAME and not _OF_OWNER.search(earlier[start:end]):
+                    # "Kit's got her room now": no owner.
+                    new = _OF_OWNER.sub("", new)
+                return with_part(earlier, start, end, new)
     return None
 
 

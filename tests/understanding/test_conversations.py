@@ -14,7 +14,12 @@ from spade_llm.understanding.answers import (
 )
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
 from spade_llm.understanding.forgetting import matching, names_more, read_forget_request
-from spade_llm.understanding.statements import choose_successor, read_history, statements_of
+from spade_llm.understanding.statements import (
+    choose_successor,
+    read_history,
+    read_message,
+    statements_of,
+)
 
 
 def _answer(said: list[str], question: str) -> list[str]:
@@ -259,6 +264,14 @@ def _answer(said: list[str], question: str) -> list[str]:
             ],
             "who's my phone provider?",
             "I'm with smarty for my phone, 9 quid",
+        ),
+        (
+            [
+                "I'm with EE for my phone, 18 quid a month",
+                "got fed up and moved over to lebara, 9 quid",
+            ],
+            "who's my phone provider?",
+            "I'm with lebara for my phone, 9 quid",
         ),
         (
             ["estoy con Yoigo, pago 40 al mes", "me pasé a Lowi, 18 al mes"],
@@ -629,3 +642,25 @@ def test_of_several_successors_the_one_with_the_topic_is_told() -> None:
     told = ["My boss is Ada", "My desk is number 12"]
 
     assert choose_successor(told, "My boss was Tim") == "My boss is Ada"
+
+
+def test_a_change_reaches_what_was_told_in_another_conversation() -> None:
+    reading = read_message(
+        "went over to lebara, 9 quid a month",
+        remembered=["I'm with EE for my phone, 18 quid a month"],
+    )
+
+    assert [one.text for one in reading.statements] == [
+        "I'm with lebara for my phone, 9 quid a month"
+    ]
+
+
+def test_the_name_of_a_newcomer_has_no_ending_of_an_owner() -> None:
+    told = statements_of(
+        [
+            "My lodger's called Pat, she's a plumber",
+            "Pat moved out in May and Kit's got her room now",
+        ]
+    )
+
+    assert told[-1] == "My lodger's called Kit"
