@@ -99,6 +99,8 @@ async def test_searches_keep_vectors_waiting(path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(embedding, "MAX_DELAY_S", 60.0)
     embedder = Telling()
     async with opened(path, embedder) as backend:
+        # The look for rows of an earlier run is over.
+        await wait_idle(backend)
         store = backend.for_owner(OWNER)
         await add(store, "a cat sleeps")
         found = await store.search(MemoryQuery(text="cat", mode=SearchMode.KEYWORD))
@@ -115,6 +117,8 @@ async def test_searches_keep_vectors_waiting_no_longer_than_the_bound(
     monkeypatch.setattr(embedding, "MAX_DELAY_S", 0.2)
     embedder = Telling()
     async with opened(path, embedder) as backend:
+        # The look for rows of an earlier run is over.
+        await wait_idle(backend)
         store = backend.for_owner(OWNER)
         await add(store, "a cat sleeps")
 
