@@ -346,6 +346,10 @@ class Candidate:
     is_earlier: bool = False
     """True in an answer if it stands behind a later statement that may have replaced it."""
 
+    def is_of_same_message(self, other: Candidate) -> bool:
+        """Check whether both were made in one message, as far as their times are known."""
+        return bool(self.time) and (self.date, self.time) == (other.date, other.time)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
@@ -408,10 +412,10 @@ def with_closed(candidates: Sequence[Candidate]) -> list[Candidate]:
     statements = [Statement(text=one.text, is_change=is_changed(one.text)) for one in candidates]
     marked = []
     for number, one in enumerate(candidates, 1):
-        later = zip(candidates[number:], statements[number:], strict=True)
-        # What stands in one message holds together.
-        apart = [new for other, new in later if not one.time or other.time != one.time]
-        successor = next((new.text for new in reversed(apart) if _has_replaced(new, one.text)), "")
+        later = zip(reversed(candidates[number:]), reversed(statements[number:]), strict=True)
+        # Statements of one message hold together.
+        apart = (new for other, new in later if not one.is_of_same_message(other))
+        successor = next((new.text for new in apart if _has_replaced(new, one.text)), "")
         is_closed = one.is_closed or bool(successor)
         marked.append(replace(one, is_closed=is_closed, successor=one.successor or successor))
     return marked
@@ -487,7 +491,7 @@ def _answers_otherwise(
     the wedding is known, or for a former partner or value."""
     is_married = any(_MARRIED.search(one.text) for one in candidates if not one.is_closed)
     if is_married and _SPOUSE.search(question):
-        # Whoever was told of before the wedding was a boyfriend or girlfriend.
+        # A statement made before the wedding calls the spouse a boyfriend or girlfriend.
         return find_answers(_SPOUSE.sub("partner", question), candidates)
     if _EX.search(question):
         # Former partners are seldom called so at the time.

@@ -58,6 +58,7 @@ class Clause:
 # learner (memory/learning/rule_extractor.py) asks nobody. It reads these clauses, too, and leaves
 # out more of them, by stricter patterns for jokes, hypotheses and reported speech.
 
+EMOJI = r"[\U0001F300-\U0001FAFF\u2764\uFE0F]"
 _LEAD_IN = LazyPattern(
     r"^(?:(?:(?:hi|hello|hey)(?: (?:again|there|everyone|all|dear|love))*|hola(?: che)?"
     r"|(?:muy )?buen[oa]s (?:d[ií]as|tardes|noches)|buenas|well"
@@ -114,7 +115,7 @@ _LEAD_OUT = LazyPattern(
     r"|por cierto|(?:please )?don['’]t laugh|no te r[ií]as|imagine that|can you believe (?:it|that)"
     r"|imag[ií]nate|f[ií]jate|qu[eé] (?:palo|rollo|pena|l[aá]stima|bien|guay|fuerte)"
     rf"|(?<=, )(?:so |very |i['’]?m |we['’]?re |(?:the|my|our) \w+ (?:is|are|was|were) )+{_FEELING}"
-    r"|menud[oa] [^\W\d_]+|[:;]-?[)(DP]|[\U0001F300-\U0001FAFF\u2764\uFE0F]+)[\s.!]*$",
+    rf"|menud[oa] [^\W\d_]+|[:;]-?[)(DP]|{EMOJI}+)[\s.!]*$",
     _I,
 )
 """Words that close a sentence and say nothing."""
@@ -872,7 +873,7 @@ _BARE_CONTRACTION = LazyPattern(
 )
 """Contractions and short forms of chats; `u` and `n` as capitals are initials."""
 _LAUGH_INSIDE = LazyPattern(
-    r"(?P<before>\w{2})[!?,]*\s*(?:(?:\s(?:lol|lmao|omg|xd)\b|[\U0001F300-\U0001FAFF\u2764\uFE0F]+)\s*)+"
+    rf"(?P<before>\w{{2}})[!?,]*\s*(?:(?:\s(?:lol|lmao|omg|xd)\b|{EMOJI}+)\s*)+"
     r"(?=(?:i|i['’]?m|he|he['’]?s|she|she['’]?s|it|they|we|my|our|the|and|but|so|y|pero|ahora|ya|me|mi"
     r"|voy|es)\s)",
     _I,
@@ -1058,7 +1059,7 @@ _SIBLING = LazyPattern(rf"(?:^|,? and |[,;] )(?={_NAMED}(?:['’]s| {FINITE}) )"
 
 
 def _with_siblings(sentence: str) -> str:
-    """A list of relatives or pets, of whom something is told each, in sentences about each."""
+    """Split a list of relatives or pets, with a statement about each, into sentences about each."""
     if not (found := _SIBLINGS.match(sentence)):
         return sentence
     return found["first"] + _SIBLING.sub(f"; my {found['kin']} ", found["items"])

@@ -948,9 +948,6 @@ def _with_complement(latest: str, value: str) -> Statement | None:
         return None
     is_named = ValueType.NAME not in types or "name" in features(latest).concepts
     is_named = is_named and not types.keys() & DATED
-    if concepts_of(value) and concepts_of(value) <= concepts_of(latest[: tail.start("tail")]):
-        # "It's my favourite now" repeats the noun.
-        return None
     if is_named and len(tail["tail"].split()) <= MAX_TAIL_WORDS:
         return with_part(latest, tail.start("tail"), len(latest), value)
     return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import (
+    EMOJI,
     is_statement,
     lead_in_end,
     spelled_out,
@@ -260,8 +261,7 @@ _THAT = LazyPattern(r"^(?: *(?:that|que|about|the|lo de(?: que)?|de que)\b)+ *",
 _EVERYTHING = LazyPattern(r"(?:all|everything|anything|todo)\b", _I)
 _PARTS = LazyPattern(r"(?<=[.!?;])\s+|,\s+")
 _LAUGHS = LazyPattern(
-    r"(?:\s+(?:lol|lmao|xd|(?:ha){2,}|(?:ja){2,}|thanks|thx|ta|asap|eh)|[\U0001F300-\U0001FAFF\u2764\uFE0F"
-    r"\s]+)+[.!]*$",
+    rf"(?:\s+(?:lol|lmao|xd|(?:ha){{2,}}|(?:ja){{2,}}|thanks|thx|ta|asap|eh)|(?:{EMOJI}|\s)+)+[.!]*$",
     _I,
 )
 _ALL_OF = LazyPattern(
@@ -319,21 +319,24 @@ def read_forget_request(text: str) -> ForgetRequest | None:
     if _NEVER_SAID.match(bare):
         return ForgetRequest(topic="", is_all=True)
     if found := _PRETEND.match(bare) or _NOT_YOURS.match(bare) or _ALL_OF.match(bare):
-        named = next(one for one in found.groups() if one)
-        topic = _INTRODUCTION.sub("", _REASON.sub("", named))
+        topic = _INTRODUCTION.sub("", _REASON.sub("", _named(found)))
         return ForgetRequest(topic=topic, is_all=True)
     parts = _PARTS.split(text)
     for number, part in enumerate(parts):
         bare = part[lead_in_end(part) :]
         if found := _BEHIND.match(bare):
-            named = next(one for one in found.groups() if one)
-            topic = _INTRODUCTION.sub("", named)
+            topic = _INTRODUCTION.sub("", _named(found))
             return ForgetRequest(topic=topic, is_all=True)
         if found := _REQUEST.match(bare):
             rest = ", ".join([found["rest"] or found["rest2"] or "", *parts[number + 1 :]])
             before = ", ".join(parts[:number])
             return _request(rest.strip(" .!?,"), before, is_explicit=bool(_EXPLICIT.search(text)))
     return None
+
+
+def _named(found: re.Match[str]) -> str:
+    """The one group of a match that has a text."""
+    return next(one for one in found.groups() if one)
 
 
 def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | None:

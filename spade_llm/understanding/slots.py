@@ -364,7 +364,7 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
     beings = features(text).beings
     recent = (
         one
-        # What somebody changes to says of what kind it is, whenever the former one was told of.
+        # The new value shows its kind, so that the former one may be older than MAX_BACK.
         for one in (known if found else known[-MAX_BACK:])
         if features(one).beings == beings
         and (beings or _OF_SPEAKER.match(one) or (found and _is_of_provider(one)))

@@ -382,7 +382,7 @@ def without_known(text: str, types: Spans, earlier: str) -> Spans:
             span
             # Of "Mondays and Fridays", neither is meant alone.
             for span in (_joined(text, kind, spans) if kind is ValueType.DAY else spans)
-            if not _is_in(re.sub(r"['’]s$", "", text[span[0] : span[1]]), earlier)
+            if not _is_in(_OF_OWNER.sub("", text[span[0] : span[1]]), earlier)
         )
         for kind, spans in types.items()
     }

@@ -616,7 +616,7 @@ def _newcomer(text: str, earlier: str) -> Mention | None:
     beings = (
         one
         for one in noun_phrases(text)
-        # "He moved, for a girl": nobody has his place.
+        # "He moved, for a girl": the girl does not take his place.
         if one.is_being and not one.is_value and not _INDEFINITE.match(text, one.start)
     )
     return next((one for one in beings if not _same_being(one, earlier)), None)

@@ -290,7 +290,7 @@ def _answer(said: list[str], question: str) -> list[str]:
         # By how much is not to what.
         (["My rent is 700 a month", "they've put it up by 40"], "how much is my rent?", "by 40"),
         (["peso 90 kilos", "he adelgazado 4 kilos"], "¿cuánto peso?", "adelgazado 4"),
-        # What is told aside.
+        # A fact in a subordinate clause or a form of address.
         (
             ["I live in Bath", "since the move to York I cycle to work"],
             "where do I live?",
@@ -301,7 +301,7 @@ def _answer(said: list[str], question: str) -> list[str]:
             "what's my job?",
             "head porter",
         ),
-        # Somebody else in the place of a being is not like it.
+        # A successor does not inherit the description of the predecessor.
         (
             [
                 "My lodger's called Pat, she's a plumber",

@@ -485,8 +485,8 @@ def _candidates_of(quoted: QuotedMemory, recalled: Sequence[QuotedMemory]) -> li
         return []
     statements = statements_of([said])
     end = (quoted.until, quoted.until_time)
-    # Of several statements, it is not known which one is over; a message that tells an end has one
-    # of its own moment.
+    # Of several statements, it is not known which one is over. A message that tells an end is
+    # marked as over at its own time, and holds.
     is_over = any(end) and len(statements) == 1 and end != (quoted.date, quoted.time)
     return [
         Candidate(text=one, date=quoted.date, time=quoted.time, is_doubtful=True, is_closed=is_over)
@@ -496,9 +496,8 @@ def _candidates_of(quoted: QuotedMemory, recalled: Sequence[QuotedMemory]) -> li
 
 def _is_known(said: Candidate, fact: Candidate) -> bool:
     """Check whether a fact has what a statement of an old conversation tells."""
-    is_of_message = bool(fact.time) and (said.date, said.time) == (fact.date, fact.time)
     return is_repeated(said.text, fact.text) or (
-        is_of_message and tells_value_of(fact.text, said.text)
+        said.is_of_same_message(fact) and tells_value_of(fact.text, said.text)
     )
 
 

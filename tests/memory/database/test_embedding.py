@@ -94,15 +94,23 @@ async def test_vectors_are_made_when_it_is_quiet(
             await embedder.is_asked.wait()
 
 
-async def test_searches_keep_vectors_waiting(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@asynccontextmanager
+async def one_row_without_vector(
+    path: Path, monkeypatch: pytest.MonkeyPatch, *, max_delay_s: float
+) -> AsyncIterator[tuple[OwnedMemory, Telling]]:
+    """A store with a row whose vector waits for quiet; the look for older rows is over."""
     monkeypatch.setattr(embedding, "QUIET_PERIOD_S", 60.0)
-    monkeypatch.setattr(embedding, "MAX_DELAY_S", 60.0)
+    monkeypatch.setattr(embedding, "MAX_DELAY_S", max_delay_s)
     embedder = Telling()
     async with opened(path, embedder) as backend:
-        # The look for rows of an earlier run is over.
         await wait_idle(backend)
         store = backend.for_owner(OWNER)
         await add(store, "a cat sleeps")
+        yield store, embedder
+
+
+async def test_searches_keep_vectors_waiting(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with one_row_without_vector(path, monkeypatch, max_delay_s=60.0) as (store, embedder):
         found = await store.search(MemoryQuery(text="cat", mode=SearchMode.KEYWORD))
         was_asked = embedder.is_asked.is_set()
 
@@ -113,15 +121,7 @@ async def test_searches_keep_vectors_waiting(path: Path, monkeypatch: pytest.Mon
 async def test_searches_keep_vectors_waiting_no_longer_than_the_bound(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedding, "QUIET_PERIOD_S", 60.0)
-    monkeypatch.setattr(embedding, "MAX_DELAY_S", 0.2)
-    embedder = Telling()
-    async with opened(path, embedder) as backend:
-        # The look for rows of an earlier run is over.
-        await wait_idle(backend)
-        store = backend.for_owner(OWNER)
-        await add(store, "a cat sleeps")
-
+    async with one_row_without_vector(path, monkeypatch, max_delay_s=0.2) as (store, embedder):
         async with asyncio.timeout(PROMPTLY_S):
             while not embedder.is_asked.is_set():
                 await store.search(MemoryQuery(text="cat", mode=SearchMode.KEYWORD))
