@@ -122,6 +122,16 @@ _HOW_TO = LazyPattern(
 """Questions for instructions and reasons, which a fact about the person seldom answers."""
 _HOW = LazyPattern(r"^[¿\s]*(?:y )?c[oó]mo (?=(?:soy|eres|es|son|est\w+|me|se|te|le|va)\b)", _I)
 """`¿Cómo soy?` asks for nothing to eat."""
+_SAID = LazyPattern(
+    r"^(?:(?:can|could|will|would) you |please )*(?:remind|tell) me\b"
+    r"|^¿?(?:me )?(?:puedes |podr[ií]as )?(?:recu[eé]rdame|recordar(?:me)?|decirme|dime)\b"
+    r"|\b(?:(?:i|we)(?:['’]ve| have| had)? (?:ever |already )?(?:said|mentioned|told you|shared"
+    r"|explained)"
+    r"|did (?:i|we) (?:ever )?(?:say|mention|tell you|share|explain))(?: to you)?\b"
+    r"|\bte (?:he |hab[ií]a )?(?:dij|dich|cont|mencion|coment|habl)\w+",
+    _I,
+)
+"""The words `what I said about …` in a question: it does not ask who said something."""
 _WH = LazyPattern(r"^¿?(?:where|when|who|d[oó]nde|cu[aá]ndo|qui[eé]n)\b", _I)
 _WH_ENGLISH = r"wh(?:at|ich|o|ose|en|ere)"
 _WH_OTHER = r"how|qu[eé]|cu[aá]l(?:es)?|qui[eé]n(?:es)?|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt[oa]s?"
@@ -267,7 +277,7 @@ _AGE_ASKED = LazyPattern(r"\bhow old\b|\bqu[eé] edad\b|\bcu[aá]ntos a[ñn]os (
 _AGE_TOLD = LazyPattern(
     r"\b(?:(?:ten(?:go|emos)|tiene[ns]?) (?:\S+ ){1,3}?a[ñn]os"
     r"|cumpl\w+|va a hacer|de \d+|nac\w+|turn\w*|old|ages?|aged|born"
-    r"|birthday|cumplea[ñn]os|cumple)\b|\b(?:i['’]?m|i am|is|are|was)\b|['’]s\b",
+    r"|birthday|cumplea[ñn]os|cumple)\b|\w \(\d{1,3}\)|\b(?:i['’]?m|i am|is|are|was)\b|['’]s\b",
     _I,
 )
 _TASK = LazyPattern(
@@ -461,7 +471,7 @@ def find_answers(
     is another source, too. At most MAX_ANSWERS, and one only unless the question is about several
     things.
     """
-    candidates = list(candidates)
+    candidates, question = list(candidates), _SAID.sub(" ", question)
     if _FOR_TASKS.match(question):
         return _tasks(candidates)
     asked = Question.read(_with_being(question, candidates))
@@ -1453,6 +1463,10 @@ _DATED = frozenset({"meeting", "trip", "plan", "surgery"})
 """Concepts of what may be an event, or only what somebody does: a nurse in surgery."""
 
 
+_IS_ONE = LazyPattern(r"(?:i(?:['’]m| am) an?|soy) ", _I)
+"""`I'm a nurse`."""
+
+
 def group_statements(texts: Iterable[str]) -> dict[str, list[str]]:
     """Statements by group (`you`, `people`, `tastes`, `plans`), in this order, without empty
     groups."""
@@ -1466,10 +1480,14 @@ def _group(text: str) -> str:
     of_text = features(text)
     when = {ValueType.DAY, ValueType.TIME} & {kind for kind, _ in of_text.values}
     is_dated = bool(of_text.concepts & _DATED) and (bool(when) or of_text.is_plan)
+    if "profession" in of_text.concepts and _IS_ONE.match(text):
+        # Whatever the hours and days are.
+        return "you"
     is_event = bool(of_text.concepts & _EVENTS) or len(when) > 1
     if is_event or is_dated or (of_text.is_plan and ValueType.DAY in when):
         return "plans"
-    if of_text.concepts & kin() and not of_text.concepts & _SECRETS:
+    is_of_being = bool(of_text.concepts & kin()) or _is_about_another(text, "")
+    if is_of_being and not of_text.concepts & _SECRETS:
         return "people"
     if of_text.concepts & _TASTES:
         return "tastes"

@@ -86,7 +86,7 @@ _LEAD_IN = LazyPattern(
     r"|what['’]?s more"
     r"|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
     r"|a ver|total que|encima(?! de)|es que|f[ií]jate(?: que)?"
-    r"|(?:\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
+    r"|(?:(?!actually\b)\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
     r"|(?:weirdly|oddly|strangely|funnily enough|curiosamente)(?=\s*,)|ha(?=\s*,? no\b)"
     r"|(?:idk|i don['’]?t know|not sure|dunno) if (?:i|i['’]ve) (?:told|mentioned|said)(?: you"
     r"| u| this"
@@ -127,6 +127,9 @@ _CHANGE_LEAD_OUT = LazyPattern(
     _I,
 )
 """Words behind a correction: `sorry, Tuesday I mean`, `it's Lily with one L`."""
+_RATHER = LazyPattern(r"^i(?:['’]d| would) (?:rather|prefer to) (?!not\b)(?=[a-z]+ )", _I)
+_GRADED = LazyPattern(r"\b(?:pass|finish|graduat|aprob|saqu|sac[oó])\w*\b", _I)
+"""Exams, of which `with an A` tells a mark, and no letter of a name."""
 _CHANGE_LEAD_IN = LazyPattern(
     r"^(?:(?:it turns out(?: that)?|turns out(?: that)?|resulta que|no(?=[^\w\s])|no(?= (?:wait"
     r"|hang on|hold on|sorry|espera|perd[oó]n)\b)|nope|nah|actually|sorry|wait|oops"
@@ -143,7 +146,8 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"|me equivoqu[eé]|rectifico|corrijo|correcci[oó]n|errata|miento|disculp(?:a|e|ad)|perdone"
     r"|me (?:he )?(?:confund[ií]\w*|li[eé]|liado|col[eé]|colado)|olv[ií]dalo|olvida eso|ojo"
     r"|forget (?:that|it)(?!\s+\w)|ignore that|never ?mind|nvm|hold on|hang on|update|edit|i lied"
-    r"|i misspoke|i got (?:that|it) wrong|on second thoughts?|cambio de planes|change of plans?"
+    r"|i take (?:that|it) back|me retracto|i misspoke|i got (?:that|it) wrong"
+    r"|on second thoughts?|cambio de planes|change of plans?"
     r"|pens[aá]ndolo mejor|mejor(?= (?:el|la|los|las|a|en|para|lo)\b)"
     r"|mejor(?! (?:me|te|se|no|que)\b)(?= (?:\S+ ){0,2}\S+$)"
     r"|(?:i(?:['’]ve| have)? )?changed my mind|(?:(?:it|that)(?:['’]s"
@@ -197,7 +201,9 @@ _QUESTION_WORD = LazyPattern(
     r"|were|can i"
     r"|can you|could|will|would you|should|have (?:i|you|we)|has (?:my|he|she|it)"
     r"|qu[eé]\b|d[oó]nde\b|adónde|cu[aá]ndo\b(?! (?:era|ten[ií]a|yo|viv[ií]a))|qui[eé]n(?:es)?"
-    r"|cómo|como (?!te\b|con (?!qui)|en (?!qu)|a las?\b|todos\b|siempre\b|poc[oa]|much[oa]|de todo"
+    r"|cómo|como (?!(?:soy|estoy|tengo|vivo|trabajo|no|ya|el|la|mis?|es|hoy|ahora"
+    r"|siempre)\b)(?!te\b|con (?!qui)|en (?!qu)|a las?\b|todos\b|siempre\b|poc[oa]|much[oa]"
+    r"|de todo"
     r"|fuera\b|sin\b|carne|pescado)|cu[aá]l(?:es)?|cu[aá]nt[oa]s?"
     r"|(?:a|de|en|con|por|para|desde|hasta) (?:qué|que (?=hora|d[ií]a|a[ñn]o|mes)|qui[eé]n|cu[aá]l"
     r"|d[oó]nde|cu[aá]ndo"
@@ -307,15 +313,20 @@ _TASK = LazyPattern(
 _NOT_TO_KNOW = LazyPattern(
     r"^(?:ya )?no (?:hace falta|es necesario|quiero|necesitas|tienes) (?:que )?(?:me |te |lo )?"
     r"(?:recuerd|record|guard|sep|sab)\w+"
-    r"|^(?:me gustar[ií]a|quiero|prefiero|preferir[ií]a|necesito) que (?:olvid\w+|borr\w+"
-    r"|no (?:recuerd|guard|sup|sep)\w+|dej\w+ de (?:saber|recordar|guardar|tener))"
-    r"|^you (?:needn['’]?t|don['’]?t (?:need|have) to) (?:remember|keep|know|store)\b",
+    r"|^(?:me gustar[ií]a|quiero|prefiero|preferir[ií]a|necesito|mejor) que (?:olvid\w+|borr\w+"
+    r"|no (?:te |me |l[ao]s? )*(?:recuerd|record|guard|sup|sep|qued|teng|tuv|menci)\w+"
+    r"|dej\w+ de (?:saber|recordar|guardar|tener))"
+    r"|^you (?:needn['’]?t|don['’]?t (?:need|have) to) (?:remember|keep|know|store)\b"
+    r"|^i(?:['’]d| would| do(?:n['’]?t| not))? (?:rather|prefer|like|want|need)(?: it if)? you "
+    r"(?:(?:to|not|did(?:n['’]?t| not)|never) )*(?:remember|know|keep|stor|hav|hold|forg[eo]t|delet"
+    r"|eras|remov|wip)\w*\b(?! (?:my name|that|me)\b)",
     _I,
 )
 """A request not to know something any more, which has the form of a statement."""
 _GAME = LazyPattern(
     r"^(?:ok(?:ay)?,? |so,? )?(?:(?:let['’]?s|shall we|can we) (?:play|pretend|role-?play)\b"
-    r"|(?:juguemos|vamos a jugar|jugamos) a\b)(?=.*[:,;]| (?:that|you|i['’]?m|i am)\b| que\b"
+    r"|(?:juguemos|vamos a jugar|jugamos) a\b|(?:hagamos|vamos a hacer) como\b)(?=.*[:,;]"
+    r"| (?:that|you|i['’]?m|i am)\b| que\b"
     r"|[^.]*\. (?:you['’]?re|you are|i['’]?m|i am|t[uú] eres|(?:yo )?soy)\b)",
     _I,
 )
@@ -334,7 +345,9 @@ _SARCASM = LazyPattern(
     r"(?:love|adore|enjoy)|me (?:encanta|chifla|flipa)n?)\b|.*[.!] Not[.!]$"
     r"|^(?:oh,? )?(?:yeah|sure|right|s[ií]|claro|ya)(?:,? (?:right|sure|claro|ya|seguro))*,? (?:and"
     r"|y) (?:i['’]?m|i am"
-    r"|yo)\b",
+    r"|yo)\b"
+    r"|^(?:oh,? )?(?:yeah|sure|right|s[ií]|claro|ya)\b.*,? (?:obviously|of course|por supuesto"
+    r"|(?<!\w)claro)$",
     _I,
 )
 """`Yeah right, and I'm the king of Spain`: disbelief, not a statement."""
@@ -783,7 +796,9 @@ _SUBJECT = LazyPattern(
 _QUOTED = LazyPattern(r"[\"“„«][^\"”“»]*(?:[\"”“»]|\Z)|```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED_LINE = LazyPattern(r"^[^\S\n]*>.*$", re.MULTILINE)
 _QUOTED_TEXT = LazyPattern(
-    r"(?:(?<=\A)|(?<=[:,.!?] )|(?<=says )|(?<=said )|(?<=sings )|(?<=dice )|(?<=dijo )"
+    r"(?:\b(?:the|that|this) [\w ]{2,30} (?:goes|sings),? |(?<=\A)|(?<=[:,.!?] )|(?<=says )"
+    r"|(?<=said )|(?<=sings )|(?<=dice )|(?<=dijo )"
+    r"|(?<=canta )"
     r"|(?<=[:.!?]\n))[\"“«](?=[^\"”»]*\b(?:i|i['’]m|we|my|me|mi|soy"
     r"|tengo|vivo"
     r"|trabajo|estoy)\b)(?:[^\s\"”»]+\s+){5,}[^\"”»]*[\"”»]",
@@ -996,6 +1011,109 @@ _PARAPHRASES = (
             _I,
         ),
         "our office has moved to ",
+    ),
+    (
+        # "It's Korean I'm learning now".
+        LazyPattern(
+            r"\bit['’]?s (?P<what>(?!(?:how|what|why|where|when|not|because|that|the)\b)[\w'’-]+"
+            r"(?: [\w'’-]+){0,2}?) (?:that )?i(?:['’]m| am) "
+            r"(?P<verb>(?:learning|studying|reading|playing|doing|taking|drinking|eating|using"
+            r"|driving|watching|writing|training|working)\b(?: (?:at|on|for|in|with))?)",
+            _I,
+        ),
+        r"I'm \g<verb> \g<what>",
+    ),
+    (
+        LazyPattern(
+            r"^(?P<name>(?-i:[A-Z])\w+), (?:(?:he|she|they)(?:['’]s| is|['’]re| are)"
+            r"|that['’]s|who['’]s|who is) (?P<whose>(?:my|our) [\w-]+(?: [\w-]+)?), ",
+            _I,
+        ),
+        r"\g<whose> \g<name> ",
+    ),
+    (
+        LazyPattern(
+            r"^(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+), (?:que )?es (?P<whose>(?:mi|nuestr[oa]) [\w-]+), ",
+            _I,
+        ),
+        r"\g<whose> \g<name> ",
+    ),
+    (
+        # "The doctor prescribed me ramipril".
+        LazyPattern(
+            r"^(?:el|la|mi) (?:m[eé]dic[oa]|doctora?|psiquiatra|\w+[oó]log[oa]) (?:de cabecera )?"
+            r"me (?:ha |han )?(?:mandad|recetad|mand|recet)[oó] (?=(?:(?:\d|un|el|la"
+            r"|tomar) )*[a-z]+"
+            r"(?:ina|ol|ona|pril|am|ida|eno|ico|il|ato|mab)\b)",
+            _I,
+        ),
+        "tomo ",
+    ),
+    (
+        LazyPattern(
+            r"^(?:they|(?-i:[A-Z])[\w&'’]+)(?:['’]ve| have| has)? (?:taken|took|hired) me(?: on)?"
+            r" (?=at|as)|^i(?:['’]ve| have)? (?:got|been) (?:hired|taken on) (?=at|by|as)",
+            _I,
+        ),
+        "I got a job ",
+    ),
+    (
+        LazyPattern(
+            r"^¡?(?:por fin )?me (?:han |acaban de )?(?:cog|contrat|fich|cogi|contrata)\w+ "
+            r"(?=(?:en|de|como|para) )",
+            _I,
+        ),
+        "he conseguido trabajo ",
+    ),
+    (
+        LazyPattern(
+            r"^(?P<verb>estamos|vamos|hemos estado) (?P<who>mi [\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?"
+            r" y yo) ",
+            _I,
+        ),
+        r"\g<who> \g<verb> ",
+    ),
+    (
+        # "Since they opened the bike lane I cycle".
+        LazyPattern(
+            r"^(?:ever )?since (?P<event>(?:they|he|she|we|i|the [\w-]+(?: [\w-]+)?)"
+            r" (?!was\b|were\b|had\b)(?:[\w'’-]+ ?){1,6}?),? (?P<rest>(?:i|we)"
+            r" (?!was\b|were\b|had\b|have\b)[a-z]+(?<!ed)\b.*)",
+            _I,
+        ),
+        r"\g<event>; now \g<rest>",
+    ),
+    (
+        LazyPattern(
+            r"^(?:ever )?since (?P<event>(?:we|they) (?:split|broke) up),? (?=(?:i|we)\b)", _I
+        ),
+        r"\g<event>; ",
+    ),
+    (
+        LazyPattern(
+            r"^desde que (?P<event>(?!era|ten[ií]a|nac[ií]|viv[ií]a)(?:[\w-]+ ){1,6}?),?"
+            r"(?=(?:voy|vamos|tomo|como|llevo|uso|trabajo|vivo|duermo|salgo|entreno|hago|desayuno"
+            r"|ceno|compro|pago|corro|viajo)\b)",
+            _I,
+        ),
+        r"\g<event>; ahora ",
+    ),
+    (
+        LazyPattern(
+            r"^desde (?:la (?:operaci[oó]n|mudanza|boda|baja|reforma|ca[ií]da)|el (?:parto"
+            r"|accidente|divorcio|traslado)),? ",
+            _I,
+        ),
+        "ahora ",
+    ),
+    (
+        LazyPattern(
+            r"\b(?:dej[eé]|he dejado|largu[eé]|colgu[eé]|abandon[eé]) "
+            r"(?P<old>(?-i:[A-ZÁÉÍÓÚÑ])\w+(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?)(?: y|,) me (?:he )?"
+            r"(?:anot|apunt|matricul|met|pas|cambi|inscrib)\w+ (?:en|al?) ",
+            _I,
+        ),
+        r"dejé \g<old> por ",
     ),
     (LazyPattern(r"\b(?:upped|just up) and (?=(?:moved|left|went|quit)\b)", _I), ""),
     (LazyPattern(r"^est[aá]s hablando con (?=(?:el|la|una?) )", _I), "soy "),
@@ -1340,7 +1458,7 @@ def is_off_the_record(text: str) -> bool:
 
 def _without_lead_in(text: str) -> tuple[str, bool]:
     """The text without lead-ins, and whether one of them announces a change."""
-    bare = _CHANGE_LEAD_OUT.sub("", text)
+    bare = text if _GRADED.search(text) else _CHANGE_LEAD_OUT.sub("", text)
     text, is_change = bare or text, bool(bare) and bare != text
     while True:
         shorter = _LEAD_IN.sub("", text)
@@ -1362,6 +1480,9 @@ def _classify(part: str) -> Clause:
     text, is_change = _without_lead_in(part.lstrip("¡¿ "))
     if (task := as_task(text)) != text:
         return Clause(text=_trimmed(task), kind=ClauseKind.STATEMENT, is_change=is_change)
+    if is_change:
+        # "Actually I'd rather do geography".
+        text = _RATHER.sub("I want to ", text)
     subject = next((subject for start, subject in _ELLIPTIC if start.match(text)), "")
     # "No, on Thursday" is about what was said before.
     is_value = is_change and _PREPOSITION.match(text) and len(text.split()) <= MAX_VALUE_WORDS

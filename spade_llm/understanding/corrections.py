@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import ClauseKind, is_statement
-from spade_llm.understanding.features import features, is_changed, is_denial
+from spade_llm.understanding.features import NOTE, features, is_changed, is_denial
 from spade_llm.understanding.pronouns import leading_noun, noun_phrases
 from spade_llm.understanding.replacement import (
     COPULA,
@@ -40,6 +40,7 @@ from spade_llm.understanding.substitution import (
     without_known,
 )
 from spade_llm.understanding.vocabulary import (
+    TIME_BEHIND,
     WEEKDAYS,
     ValueType,
     concepts_of,
@@ -194,6 +195,7 @@ _EXCHANGED = LazyPattern(
     _I,
 )
 """The old and the new value in one expression: `swapped the Polo for a Leon`, `from 80 to 75`."""
+_TIME_BEHIND = LazyPattern(TIME_BEHIND, _I)
 _IS_OF_ANOTHER = LazyPattern(
     r"^(?P<new>[^,;]{2,40})[,;] (?P<rest>(?:the|el|la) (?P<old>[\w-]+) "
     r"(?:is|was|es|era|belongs to) (?:my|our|his|her|de|del|(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+['’]s)\b.*)$",
@@ -638,6 +640,7 @@ def _exchanges(text: str) -> Iterator[tuple[str, str]]:
     if not found or (found["old4"] and (not is_changed(text) or _is_range(text, found))):
         return
     old, new = (value for value in found.groups() if value)
+    new = _TIME_BEHIND.sub("", new)
     if not found["old2"]:
         yield old, new
     else:
@@ -660,16 +663,32 @@ def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None
         if strip_accents(word) not in kept and not is_function_word(strip_accents(word))
     ]
     for one in reversed(every):
+        if not _span(NOTE.sub("", one), differing) and _span(one, differing):
+            # Only what a pronoun of it means.
+            continue
         if (is_fragment or said <= features(one).concepts) and (
             found := with_typed_value(one, old, value)
         ):
             return found
         span = _span(one, differing) if is_fragment and value else None
         if span and _may_stand_for(value, types, one, span):
+            span = _whole_name(one, span) if ValueType.NAME in types else span
             # "The spinach shake": what specifies the old value goes with it.
             more = _SPECIFIED.match(one, span[1])
             return with_part(one, span[0], more.end() if more else span[1], value)
     return None
+
+
+def _whole_name(text: str, span: tuple[int, int]) -> tuple[int, int]:
+    """The span of a name of which a part is given, if it is that of a thing: `the Civic` is all of
+    `I drive a Honda Civic`, but `Ruiz` not all of `Ana Ruiz`."""
+    for start, end in typed_values(text).get(ValueType.NAME, ()):
+        if start <= span[0] and span[1] <= end and _ARTICLE_BEFORE.search(text[: max(start, 0)]):
+            return start, end
+    return span
+
+
+_ARTICLE_BEFORE = LazyPattern(r"\b(?:an?|the|una?|el|la) $", _I)
 
 
 def _may_stand_for(value: str, types: Spans, earlier: str, span: tuple[int, int]) -> bool:

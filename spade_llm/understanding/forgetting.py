@@ -16,7 +16,7 @@ from spade_llm.understanding.clauses import (
     spelled_out,
     told_off_the_record,
 )
-from spade_llm.understanding.features import features, is_changed
+from spade_llm.understanding.features import NOTE, features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
     COPULA,
@@ -62,22 +62,28 @@ _VERB = (
     r"|take(?= .+ (?:off|out of|from) (?:(?:your|the) (?:memory|records?|notes|files?)"
     r"|your lists?)\b)"
     r"|get(?= (?:\w+ ){1,4}out of your (?:memory|records?|notes|files?)\b)"
-    r"|(?:do(?:n['’]t| not)|not|you(?:['’]re| are) not to|you (?:needn['’]t|mustn['’]t|must not"
+    r"|(?:do(?:n['’]t| not)|not(?: to)?|you(?:['’]re| are) not to|you (?:needn['’]t|mustn['’]t"
+    r"|must not"
     r"|shouldn['’]t"
     r"|should not|don['’]t (?:need|have) to)|(?:there['’]s )?no need to|never) (?:remember|store"
     r"|keep|save"
     r"|know|(?:hold|hang) on ?to|retain|recall|record|bring up|mention|note)"
     r"|(?<=you )(?:did(?:n['’]t| not)|not) (?:know|remember|keep|store|have|(?:hang|hold) on ?to)"
-    r"|(?:i )?do(?:n['’]t| not) want you to (?:know|remember|keep|store|have|hold)"
+    r"|(?:(?<=if you )|(?<=rather you ))(?:forgot|deleted|erased|removed|wiped|dropped|scrapped"
+    r"|lost|got rid of)"
+    r"|(?:i )?do(?:n['’]t| not) want you (?:to (?:know|remember|keep|store|have|hold)"
+    r"|(?:know|remember|keep|stor|hav)ing|holding on ?to)"
     r"|(?:que )?(?:te |se ){0,2}(?:olv[ií]d|b[oó]rr|elim[ií]n|qu[ií]t|supr[ií]m|desc[aá]rt|t[aá]ch"
     r"|descart)"
     r"(?:a|á|e|es|ar|en|as|aras)(?:te|me|se|mel[ao]s?|sel[ao]s?|l[aoe]s?)?(?: (?:usted|de))*"
     r"|no (?:quiero que )?(?:(?:lo|la|te|se|me) )*(?:recuerdes?|guardes?|sepas?|acuerdes?(?: de)?"
     r"|tengas?|menciones?|conserves?|retengas?|quedes? con|memorices?"
-    r"|registres?|supieras?|recordaras?|guardaras?)(?: m[aá]s)?(?: de)?"
+    r"|registres?|supieras?|tuvieras?|quedaras? con|(?:record|guard|conserv|mencion|memoriz)aras?)"
+    r"(?: m[aá]s)?(?: de)?"
     r"|(?:que )?dej(?:a|e|es|ara|aras) de (?:recordar|guardar|saber|tener|acordarte de)"
     r"|(?:un-?remember|forgett|delet|eras|remov|wip)ing"
-    r"|(?:ya )?no (?:hace falta que|tienes que|necesitas) (?:recuerdes|recordar|guardar))"
+    r"|(?:ya )?no (?:hace falta que|tienes que|necesitas) (?:recuerdes|recordar|guard(?:ar|es)"
+    r"|sepas|saber))"
 )
 """Verbs that ask to forget, whatever their object is."""
 _VERB_OF_MANY = (
@@ -92,6 +98,7 @@ _WHAT_WAS_SAID = (
     r"|stuff|fact|info\w*|story|business|note|memory|entry|record|message)s?\b"
     r"|(?:the|that|this) (?:[\w'’-]+ ){1,3}(?:bit|part|thing|stuff|story|business)\b"
     r"|(?:the|my|our|el|la|mi|nuestr[oa]) (?:\w+ )?(?:numbers?|plates?|reg|phone|e-?mail|address"
+    r"|(?:user)?name|nick|handle|login|card|birthday|usuario|tarjeta"
     r"|password|pin|code|matr[ií]cula|n[uú]mero|tel[eé]fono|correo|direcci[oó]n|contrase[ñn]a"
     r"|c[oó]digo|clave)\b"
     r"|what(?:ever)? (?:i|you)\b|(?:i|you) (?:ever )?(?:said|told|mentioned)|about\b"
@@ -105,10 +112,16 @@ _ASKING = (
     r"|i(?:['’]d| would)? "
     r"(?:want|like|prefer|need|rather)(?: not)? (?:you to |that you |you )?|let['’]?s |por favor,? "
     r"|puedes? |podr[ií]as? |me |(?:haz(?:me)?|h[aá]ga(?:me)?)(?: usted)? (?:el|un) favor (?:de|y) "
-    r"|do me a favou?r and "
+    r"|do me a favou?r and |can we |make sure (?:that )?(?:you |to )"
+    r"|i(?:['’]d| would) (?:prefer|like|love|appreciate) it if you (?:could |would )?"
+    r"|it(?:['’]d| would) be \w+ if you (?:could |would )?"
+    r"|(?:would it be|is it) possible (?:for you )?to |is there (?:any|a) way (?:for you )?to "
+    r"(?:make you |get you to )?|(?:it(?:['’]s| is) )?better (?:if you |that you |to )?"
     r"|would you mind (?:awfully |terribly |very much |just )?|(?:te|le) agradecer[ií]a que "
     r"|te importar[ií]a |a ver si |(?:te|le) (?:pido|ruego) que "
-    r"|(?:quiero|prefiero|preferir[ií]a|necesito|me gustar[ií]a) que |mejor |ya )*"
+    r"|(?:ser[ií]a|es) posible (?:que )?|hay (?:alguna )?(?:forma|manera) de que "
+    r"|aseg[uú]rate de (?:que )?"
+    r"|(?:quiero|prefiero|preferir[ií]a|necesito|me gustar[ií]a|mejor) que |mejor |ya )*"
 )
 _BEFORE_VERB = (
     r"(?:(?!(?:i|i['’]\w+|you|he|she|we|they|it|my|our|his|her|never|not|\w+n['’]t|to|always|often"
@@ -123,8 +136,21 @@ _REQUEST = LazyPattern(
     _I,
 )
 _POLITE = LazyPattern(
-    r"(?:can|could|would|will) you\b|puedes?\b|podr[ií]as?\b|te importar[ií]a\b", _I
+    r"(?:can|could|would|will) (?:you|we)\b|(?:would it be|is it) possible\b|is there (?:any"
+    r"|a) way\b"
+    r"|puedes?\b|podr[ií]as?\b|te importar[ií]a\b|(?:ser[ií]a|es) posible\b"
+    r"|hay (?:alguna )?(?:forma|manera) de\b",
+    _I,
 )
+_SECOND_THOUGHT = LazyPattern(
+    r"^(?:(?:actually|sorry|wait|oops|on second thoughts?|pens[aá]ndolo (?:bien|mejor))[,.]? )+"
+    r"(?=\w)",
+    _I,
+)
+_AGREED = LazyPattern(
+    r",? ¿?(?:ok(?:ay)?|yeah|yes|alright|please|vale|s[ií]|porfa|por favor|de acuerdo|eh)\?$", _I
+)
+"""A question behind a request: `delete it, ok?`."""
 _BEHIND = LazyPattern(
     r"^(?P<topic>(?:.*\b(?:(?:esto|eso|lo) (?:de|del|que)|what i|the (?:bit|part|thing|stuff)|that)"
     r"\b|(?:mis?|el|la|los|las)\b)[^:]{3,80}?),? "
@@ -170,7 +196,7 @@ _FILLER = (
 )
 """Nouns for something that was said, which do not tell what about."""
 _ALL_ABOUT = LazyPattern(
-    r"^ *(?:all|everything|anything|whatever|todo)\b"
+    r"^ *(?:all|any of|everything|anything|whatever|todo)\b"
     r"|^ *(?:that )?i (?:ever )?(?:said|mentioned|told you about|brought up)\b"
     r"|^ *que te (?:he hablado|hablé|he mencionado|mencioné) de\b"
     r"|^ *(?:about|what(?:ever)? (?:i|you)\b.*\babout|(?:lo|eso|esto) (?:del?"
@@ -181,11 +207,12 @@ _ALL_ABOUT = LazyPattern(
     _I,
 )
 _INTRODUCTION = LazyPattern(
-    rf"^ *(?:(?:all|everything|anything|whatever|todo|what|the (?:{_FILLER})|{_FILLER}"
+    r"^ *(?:(?:(?:de|from) (?:tus?|your) (?:memoria|recuerdos|memory|records)"
+    rf"|all|everything|anything|whatever|todo|what|the (?:{_FILLER})|{_FILLER}"
     r"|lo|eso|esto|that|this|i|you|me|know|knew|said|told|mentioned|brought|up|hablado|hablé"
     r"|mencionado|mencioné|nada|was|le|os|m[aá]s|usted"
     r"|just|have|['’]ve|ever|about|of|que|del?|sobre|te|le|he|dicho|dije|cont[eé]|contado|sabes"
-    r"|acabo|(?:decir|contar)(?:te|le|os)?|me|la|el|from your memory|de tu memoria)\b[ ,:]*)+",
+    r"|acabo|(?:decir|contar)(?:te|le|os)?|me|la|el)\b[ ,:]*)+",
     _I,
 )
 _LAST = LazyPattern(
@@ -201,11 +228,12 @@ _REASON = LazyPattern(
     r"| no vaya a| por si)(?: .*)?$"
     r"|(?<!\bde)(?<!\blo)(?<!\beso)(?<!\besto)(?<!\btodo) que (?:mi|mis|luego|aqu[ií]|en casa)\b.*$"
     r"|(?: please| pls| por favor| porfa| (?:that )?i (?:told you|mentioned|said)(?: about)?"
-    r"| (?:from|off|out of) (?:the|your) (?:memory|records?|list"
-    r"|notes|files?)| de (?:tus?|sus?) (?:memoria|listas?|notas|registros?|datos|archivos)"
+    r"| (?:from|off|out of) (?:(?:the|your) )?(?:memory|records?|list"
+    r"|notes|files?)| de (?:tus?|sus?) (?:memoria|recuerdos|listas?|notas|registros?|datos"
+    r"|archivos)"
     r"| (?:thing|stuff|business)| would you| for me| for good"
     r"| already| any ?more| any longer| m[aá]s"
-    r"| completely| right now| now| ok(?:ay)?| ya| anda)+$",
+    r"| completely| right now| now| ok(?:ay)?| ya| anda| fuera)+$",
     _I,
 )
 _APPOSITION = LazyPattern(r"^[^,]+, (?:the|my|el|la|mi) [\w-]+$", _I)
@@ -246,7 +274,8 @@ _TOLD_YOU = LazyPattern(
     r"\b(?:told (?:you|ya)|tell(?:ing)? you|gave you|giv(?:en|ing) you|keep(?:ing)?|stor(?:e|ing)"
     r"|haber(?:te)?(?:l[ao]s?)? (?:dado|contado|dicho)|dar(?:te)?|contar(?:te)?|andar dando)"
     r"(?: about| de| sobre)? "
-    r"(?P<topic>(?:my|our|the|el|la|los|las|mi|nuestr[oa]) (?:(?!in\b|on\b|here\b"
+    r"(?P<topic>(?:my|our|the|(?:lo |eso )del?(?: la)?|el|la|los|las|mi|nuestr[oa]) (?:(?!in\b"
+    r"|on\b|here\b"
     r"|aqu[ií]\b)[\w'’-]+ ?){1,4}"
     r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+)",
     _I,
@@ -257,7 +286,11 @@ _SEE_NO_MORE = LazyPattern(r"\b(?:ever again|again|any ?more|nunca m[aá]s|m[aá
 _ELLIPTIC = LazyPattern(r"^(?:el|la|los|las) (?=del? )", _I)
 """`La del banco`, behind what names the noun: `no debería dar claves`."""
 _CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
-_THAT = LazyPattern(r"^(?: *(?:that|que|about|the|lo de(?: que)?|de que)\b)+ *", _I)
+_THAT = LazyPattern(
+    r"^(?: *(?:that|que|about|the|lo de(?: que)?|(?:(?:de|from) )?(?:tus?|your) (?:memoria|recuerdos"
+    r"|notas|memory|notes|records)|de que|por favor|please)\b)+ *",
+    _I,
+)
 _EVERYTHING = LazyPattern(r"(?:all|everything|anything|todo)\b", _I)
 _PARTS = LazyPattern(r"(?<=[.!?;])\s+|,\s+")
 _LAUGHS = LazyPattern(
@@ -270,15 +303,26 @@ _ALL_OF = LazyPattern(
     r"(?P<topic>[^,]+?),? (?:can go|should go|must go|has to go|i want (?:it|that) gone|in the bin"
     r"|al olvido|a la basura|fuera|que desaparezca)\b.*$"
     r"|^del? (?P<trace>[^,]+?) no (?:quiero que )?(?:quede|dejes|quedes? con) (?:ni )?(?:rastro"
-    r"|nada)\b.*$",
+    r"|nada)\b.*$"
+    r"|^(?:no quiero|prefiero) que (?:no )?qued\w+ (?:ning[uú]n )?(?:registro|constancia|rastro"
+    r"|nada) (?:del?|sobre) (?P<record>[^,]+)(?:,.*)?$"
+    r"|^que (?P<unkept>[^,]+?) no quede (?:guardad[oa]|registrad[oa]|anotad[oa])\b.*$"
+    r"|^nothing (?:about|on|of) (?P<nothing>[^,]+?) (?:should|must|may|can|is to) (?:stay|remain"
+    r"|be (?:kept|stored|saved|left))\b.*$"
+    r"|^you (?:did(?:n['’]?t| not)|never) (?:hear|heard|get|got) (?P<heard>[^,]+?) from me\b.*$"
+    rf"|^(?:keep|leave) (?P<out>(?:the|that|this) (?:\w+ )?(?:{_FILLER}) (?:about|with) [^,]+?)"
+    r" out of (?:it|this|that|there|your \w+)\b.*$"
+    rf"|^(?:i want |quiero )?(?P<gone>(?={_WHAT_WAS_SAID})[^,.!?]{{3,60}}?)(?: ?[-–—,:])?"
+    r" (?:gone|deleted|erased|wiped|forgotten|fuera|borrad[oa]s?|olvidad[oa]s?|eliminad[oa]s?)"
+    r"(?: please| now| por favor| ya)*$",
     _I,
 )
 """`Anything you know about Ann can go`, `de Ana no quiero que quede ni rastro`."""
 _PRETEND = LazyPattern(
-    r"^(?:let['’]?s )?(?:act|pretend|behave|haz|act[uú]a|finge)\b.{0,20}?\b(?:never|not|no|nunca"
-    r"|[\w]+n['’]t)\b.{0,30}?"
-    r"\b(?:told|said|mentioned|dicho|contado|mencionado|hablado)(?: (?:you|te))?(?: (?:anything"
-    r"|nada))?"
+    r"^(?:let['’]?s |can we )?(?:act|pretend|behave|haz|hagamos|act[uú]a|finge)\b.{0,20}?"
+    r"\b(?:never|not|no|nunca|[\w]+n['’]t)\b.{0,30}?"
+    r"\b(?:told|said|mentioned|gave|given|shared|d(?:icho|ije|ado)|contado|cont[eé]|mencionado"
+    r"|hablado|habl[eé])(?: (?:you|te))?(?: (?:anything|nada))?"
     r"(?: (?:about|of|de|sobre))? (?P<topic>.+)$",
     _I,
 )
@@ -310,7 +354,7 @@ class ForgetRequest:
 def read_forget_request(text: str) -> ForgetRequest | None:
     """The request that a message makes; None if it makes none, like `don't forget that …`."""
     text = plain_spanish(spelled_out(" ".join(text[:MAX_CHARS].split())))
-    text = _LAUGHS.sub("", text).strip(" .!")
+    text = _AGREED.sub("", _LAUGHS.sub("", _SECOND_THOUGHT.sub("", text))).strip(" .!¿¡")
     if text.endswith("?") and not _POLITE.match(text):
         return None
     if told := told_off_the_record(text):
@@ -318,8 +362,7 @@ def read_forget_request(text: str) -> ForgetRequest | None:
     bare = text[lead_in_end(text) :]
     if _NEVER_SAID.match(bare):
         return ForgetRequest(topic="", is_all=True)
-    if found := _PRETEND.match(bare) or _NOT_YOURS.match(bare) or _ALL_OF.match(bare):
-        topic = _INTRODUCTION.sub("", _REASON.sub("", _named(found)))
+    if topic := _topic_of_sentence(bare):
         return ForgetRequest(topic=topic, is_all=True)
     parts = _PARTS.split(text)
     for number, part in enumerate(parts):
@@ -332,6 +375,13 @@ def read_forget_request(text: str) -> ForgetRequest | None:
             before = ", ".join(parts[:number])
             return _request(rest.strip(" .!?,"), before, is_explicit=bool(_EXPLICIT.search(text)))
     return None
+
+
+def _topic_of_sentence(text: str) -> str:
+    """The topic of a request that is a whole sentence without an order to forget; empty if a text
+    is none."""
+    found = _PRETEND.match(text) or _NOT_YOURS.match(text) or _ALL_OF.match(text)
+    return _INTRODUCTION.sub("", _REASON.sub("", _named(found).rstrip(" ?"))) if found else ""
 
 
 def _named(found: re.Match[str]) -> str:
@@ -571,7 +621,9 @@ def repeating(statements: Sequence[str], messages: Sequence[str]) -> list[int]:
     """Indices of the messages of a person that say what one of the statements says, correct it
     (`it's Anna, not Ana`), or say what it has replaced, which would be believed again."""
     told = [Statement(text=one, is_change=True) for one in statements]
-    found = set(mentioning(statements, messages, least=MIN_REPEATED))
+    # A statement can have words of another message: what its pronoun means, or the one before it.
+    parts = [part for one in statements for part in NOTE.sub("", one).split("; ")]
+    found = set(mentioning(parts, messages, least=MIN_REPEATED))
     for number, message in enumerate(messages):
         if number not in found and len(message) <= MAX_MESSAGE_CHARS:
             earlier = read_message(message).statements

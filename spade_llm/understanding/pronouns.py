@@ -466,12 +466,18 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
         is_plural=text.endswith("s")
         and not is_named
         and article not in _SINGULAR
-        and (article.endswith("s") or not sex_of(head)),
+        and (article.endswith("s") or not sex_of(head) or bool(_RELATIVES.search(head))),
         is_unknown=not concepts & things(),
         is_value=is_value,
         is_new=is_subject or article not in ("the", "el", "la", "los", "las", ""),
         sex=sex_of(head),
     )
+
+
+_RELATIVES = LazyPattern(
+    r"\b(?:boy|girl|lad|son|daughter|brother|sister|nephew|niece|uncle|aunt)s$", _I
+)
+"""Several beings of one sex."""
 
 
 def _is_name(text: str) -> bool:
@@ -553,7 +559,7 @@ def _with_name(noun: str, statement: str) -> str:
         # "Mi hermana Gloria, se llama La Espiga": she has a name.
         return noun
     noun_there = re.escape(noun)
-    one = r"[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*"
+    one = r"[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*(?: \(\d{1,2}\))?"
     more = rf"(?: (?:and|y|e) {one})?" if noun.endswith("s") else ""
     name = rf"(?P<name>(?-i:{one}{more}))(?!['’\w])"
     found = re.search(
@@ -563,7 +569,10 @@ def _with_name(noun: str, statement: str) -> str:
         statement,
         _I,
     )
-    return f"{noun} {found['name'] or found['name2']}" if found else noun
+    if not found:
+        return noun
+    # "Two kids, Sam (7) and Ella (4)": without their ages.
+    return re.sub(r" \(\d+\)", "", f"{noun} {found['name'] or found['name2']}")
 
 
 def with_person(text: str, known: Sequence[str], before: str = "") -> str:

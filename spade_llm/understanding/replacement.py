@@ -272,6 +272,19 @@ _DIET = LazyPattern(
     r"|carne(?! de (?:conducir|identidad|socio)))\b",
     _I,
 )
+_WORKLESS = LazyPattern(
+    r"\b(?:unemployed|out of work|jobless|between jobs|en (?:el )?paro|desemplead[oa]|sin trabajo"
+    r"|looking for (?:a job|work)|buscando trabajo)\b",
+    _I,
+)
+_WORKS = LazyPattern(
+    r"^(?:i|i['’]ve)(?: now| just)? (?:work|started|start|got|landed|found) (?:at|for|as|working"
+    r"|(?:a|the) (?:\w+ )?job|work)\b|^(?:ahora )?(?:trabajo (?:de|en|para|como)"
+    r"|empec[eé] a trabajar|(?:he )?(?:encontrado|encontr[eé]|conseguid[oa]|consegu[ií])"
+    r" (?:un )?(?:trabajo|curro|empleo))\b",
+    _I,
+)
+"""The speaker has work."""
 COUPLE = frozenset({"girlfriend", "boyfriend", "wife", "husband"})
 """Beings that the end of a relationship is about: `my girlfriend and I split up`."""
 RESTATED_SHARE = 0.8
@@ -312,7 +325,8 @@ def replaces(new: Statement, old: str) -> bool:
         return old == new.replaced or _has_departed(new.text, old)
     new = replace(new, text=REASON.sub("", new.text))
     old_in_first_person = _SELF.sub("I", old)
-    if _has_successor(new.text, old) or _is_back(new.text, old) or _is_done(new.text, old):
+    ends_it = _has_successor(new.text, old) or _is_back(new.text, old) or _is_done(new.text, old)
+    if ends_it or _is_other_plan(new, old_in_first_person):
         return True
     one, other = features(new.text), features(old_in_first_person)
     is_apart = one.is_reported or one.is_plan or other.is_reported
@@ -337,6 +351,21 @@ def replaces(new: Statement, old: str) -> bool:
             and _has_other_value(new, old, one, other)
         )
     )
+
+
+def _is_other_plan(new: Statement, old: str) -> bool:
+    """Check whether a correction is a plan or a wish with the verb of an older one: `I want to
+    study law`."""
+    after, before = _PLANNED.match(new.text), _PLANNED.match(old)
+    is_same_verb = after and before and after[0].lower() == before[0].lower()
+    return new.is_correction and bool(is_same_verb)
+
+
+_PLANNED = LazyPattern(
+    r"(?:i want to|i['’]d like to|i['’]m (?:going|planning|hoping) to|we['’]re going to|quiero"
+    r"|queremos|me gustar[ií]a|voy a|vamos a|pienso) [\w-]+(?= )",
+    _I,
+)
 
 
 def _is_done(new: str, task: str) -> bool:
@@ -677,6 +706,10 @@ def _has_other_word(new: Statement, old: str, one: Features) -> bool:
     for pattern in (_PREFER, _ROLE):
         if new.is_change and pattern in after and pattern in before:
             return not one.beings
+    if _WORKS.search(new.text if _WORKLESS.search(old) else old) and (
+        bool(_WORKLESS.search(new.text)) != bool(_WORKLESS.search(old))
+    ):
+        return not one.beings
     for pattern in (_MARITAL, _DIET):
         if pattern in after and pattern in before and after[pattern] != before[pattern]:
             return not one.beings

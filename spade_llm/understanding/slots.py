@@ -36,6 +36,7 @@ from spade_llm.understanding.substitution import (
     without_known,
 )
 from spade_llm.understanding.vocabulary import (
+    TIME_BEHIND,
     ValueType,
     concepts_of,
     general,
@@ -133,8 +134,7 @@ def _swapped_to() -> LazyPattern:
         r"|(?:my|our|mi|nuestr[oa]) [^,;]{2,30}?(?:['’]s| has| is| se)? )?(?:he |hemos |ha )?"
         rf"(?:{swap_verbs()})(?! de\b)(?: my \w+| our \w+)?(?: over| back| across)? "
         r"(?:to|onto|on|al?|del?) (?:the |la |el |los |las )?(?P<new>[^,;]{2,30}?)"
-        r"(?: now| instead| ahora| ayer| yesterday| (?:last|this) (?:week|month|year)"
-        r"| (?:la semana|el mes|el a[ñn]o) pasad[oa]| hace \w+ \w+)?$",
+        rf"(?:{TIME_BEHIND}|$)",
         _I,
     )
 

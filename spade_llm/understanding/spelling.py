@@ -129,39 +129,15 @@ _NAMES = tuple(
     )
 )
 """Places where a word without a capital is a name: behind `se llama`, or `mi novia`."""
-_NO_NAMES = frozenset(
-    [
-        "igual",
-        "anterior",
-        "antigua",
-        "antiguo",
-        "actual",
-        "asi",
-        "así",
-        "mucho",
-        "como",
-        "por",
-        "para",
-        "desde",
-        "alguien",
-        "nadie",
-        "algo",
-        "todo",
-        "todos",
-        "gente",
-        "ayer",
-        "anoche",
-        "luego",
-        "despues",
-        "después",
-        "entonces",
-        "tampoco",
-        "aunque",
-        "mientras",
-        "seguro",
-        "claro",
-    ]
-)
+_NO_NAMES = frozenset({
+    "igual", "anterior", "antigua", "antiguo", "actual", "asi", "así", "mucho", "como", "por",
+    "para", "desde", "alguien", "nadie", "algo", "todo", "todos", "gente", "ayer", "anoche",
+    "luego", "despues", "después", "entonces", "tampoco", "aunque", "mientras", "seguro",
+    "claro", "mayor", "menor", "mediano", "mediana", "pequeño", "pequeña", "peque", "chico",
+    "chica", "grande", "nuevo", "nueva", "propio", "propia", "casi", "siempre", "nunca",
+    "jamás", "apenas", "encima", "menos", "ahora", "hoy", "mañana", "quizá", "quizás", "solo",
+    "sólo", "también", "política", "político", "soltera", "casada", "viuda", "jubilada",
+})  # fmt: skip
 
 
 @lru_cache(maxsize=2000)

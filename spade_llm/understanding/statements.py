@@ -354,20 +354,24 @@ def read_history(messages: Sequence[str]) -> StatementHistory:
 
 
 def _takes_place_of(new: Statement, old: str) -> bool:
-    """Check whether a statement is an older one with a new value, not only its end."""
-    return new.replaced == old and not (features(new.text).is_ended or is_denial(new.text))
+    """Check whether a statement tells what holds instead of an older one, not only its end."""
+    is_told = new.replaced == old or not announces(new.text)
+    return is_told and not (features(new.text).is_ended or is_denial(new.text))
 
 
 def choose_successor(statements: Sequence[str], former: str = "") -> str:
     """The statement of a message that tells what holds after a change, rather than what is over;
     empty if there is none. `former`: of several those that have most in common with it."""
-    latest = list(reversed(statements))
     topic = features(former).topic
-    shared = [len(features(one).topic & topic) for one in latest]
-    latest = [one for one, common in zip(latest, shared, strict=True) if common == max(shared)]
+    shared = [len(features(one).topic & topic) for one in statements]
+    told = [one for one, common in zip(statements, shared, strict=True) if common == max(shared)]
     # "It's geology now, not biology" denies something, too, but nothing is over.
-    ranks = [2 * features(one).is_ended + is_denial(one) for one in latest]
-    return latest[ranks.index(min(ranks))] if latest else ""
+    ranks = [2 * features(one).is_ended + is_denial(one) for one in told]
+    least = min(ranks, default=0)
+    best = [number for number, rank in enumerate(ranks) if rank == least]
+    # "I left Acme, I'm at Boots, so I'm happy": the first one behind the end, else the latest.
+    behind = [number for number in best if max(ranks[:number], default=least) > least]
+    return told[(behind or best[::-1])[0]] if told else ""
 
 
 def _asked_about(questions: Sequence[str], statements: Sequence[str]) -> str:

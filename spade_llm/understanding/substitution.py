@@ -617,6 +617,9 @@ def with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | N
         # "Oat milk", "leche de avena": what specifies the old value goes with it.
         first -= first > 1 and not is_function_word(strip_accents(words[first - 1][0].lower()))
         last += 2 * (last + 2 < len(words) and words[last + 1][0] in ("de", "of"))
+    elif first > 1 and words[first - 2][0].lower() in _ARTICLES:
+        # "The custard cream": what stands between the article and the word is a part of its name.
+        first -= not is_function_word(strip_accents(words[first - 1][0].lower()))
     text = earlier[: words[first].start()] + new + earlier[words[last].end() :]
     return Statement(text=text, is_change=True, replaced=earlier)
 

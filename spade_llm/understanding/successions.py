@@ -130,7 +130,8 @@ _SUCCEEDS_NOW = LazyPattern(_NOW_WORDS, _I)
 _TAKES_OVER = LazyPattern(
     rf"{_NOW_WORDS}|^(?:the|my|our) new (?:one|\w+) (?:is|was)\b|^(?:the|my|our) new \w+['’]s\b"
     r"|^(?:el|la) nuev[oa] (?:\w+ )?(?:es|se llama)\b"
-    r"|\b(?:tak(?:es?|en|ing) over|took over|(?:step|fill|stand)\w* in"
+    r"|\b(?:tak(?:es?|en|ing) over|took over|took (?:his|her|their|the) (?:room|place|spot)"
+    r"|(?:step|fill|stand)\w* in"
     r"|covering|covers? for|(?:to|will|can|['’]ll) cover"
     r"|replac\w+|in (?:his|her|their) place|till|until|for the time being"
     r"|(?:gave|given|put|assigned|moved|switched|swapped) (?:me|us)|sustitu\w+|reemplaz\w+"
@@ -171,7 +172,7 @@ _REASON = LazyPattern(
     r"^(?:no me daba (?:la vida|tiempo)|no (?:me )?(?:ten[ií]a|quedaba) tiempo"
     r"|i (?:couldn['’]?t|didn['’]?t)\b"
     r"|(?:(?:it|they)(?:['’]s|['’]re| is| are| was| were| got) )?too\b|era (?:muy|demasiado)\b"
-    r"|me cans[eé]\b|no pod[ií]a\b)",
+    r"|me cans[eé]\b|no pod[ií]a\b|no \w+[ae]n nada\b)",
     _I,
 )
 """Reasons of an end, and not what holds instead."""

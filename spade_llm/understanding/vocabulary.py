@@ -232,6 +232,13 @@ def _relatives() -> tuple[tuple[str, str], ...]:
 _RELATIVES = _relatives()
 
 _PHRASES = (
+    (r"\bmi viejo\b", "father"),
+    (r"\bmi vieja\b", "mother"),
+    (r"\b(?:hips?|knees?|shoulders?|valves?) (?:was |been |is being |being )?replaced\b|\bnew (?:hip|knee)\b|\b(?:tooth|teeth|tonsils|appendix|gallbladder) (?:taken )?out\b|\bpr[oó]tesis de (?:cadera|rodilla)\b", "surgery"),
+    (r"\b(?:been|are|we['’]re) together\b|\b(?:been|are|we['’]re) a couple\b|\bllevamos (?:\w+ ){1,3}juntos\b|\bsomos pareja\b", "partner relationship"),
+    (r"\b(?:one|two|three|four|1|2|3|4)[- ]bed(?:room)?(?:ed)?\b(?! (?:with|for))", "flat"),
+    (r"\bleisure cent(?:re|er)s?\b|\bsports cent(?:re|er)s?\b|\bpolideportivo\b", "exercise gym"),
+    (r"\b(?:we|i)(?:['’]ve)? (?:just )?lost (?!(?:my|our|the|a|an|some|all|weight|\w+ (?:kg|kilos?|pounds|stone))\b)(?-i:[A-Z])\w+(?! (?:the|a|my|our|by|to)\b)", "die"),
     (r"\b(?:got|was|been|get) promoted\b|\bascendid[oa]\b", "work role"),
     (r"\b(?:married|engaged) (?:to )?(?-i:[A-ZÁÉÍÓÚÑ])|\bcas(?:ad[oa]|é|arme) con (?-i:[A-ZÁÉÍÓÚÑ])", "partner"),
     (r"\bwhat did i (?:use to )?do *\W*$|\ba qu[eé] me dedicaba\b|^¿?qu[eé] (?:hac[ií]a|era)(?: yo)? *\W*$", "work profession role"),
@@ -644,6 +651,15 @@ WEEKDAYS = (
     "mondays?|tuesdays?|wednesdays?|thursdays?|fridays?|saturdays?|sundays?"
     "|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bados?|domingos?"
 )
+TIME_BEHIND = (
+    r"(?: (?:(?:just )?now|yesterday|today|earlier|recently|lately|instead|at last|last night"
+    r"|the other (?:day|week)|this (?:morning|afternoon|evening|week|month|year)"
+    rf"|last (?:week|month|year|summer|winter|spring|autumn)|(?:on |last )(?:{WEEKDAYS})"
+    r"|(?:a|an|one|two|three|a few) (?:days?|weeks?|months?|years?) ago|ahora|ayer|anteayer|hoy"
+    r"|anoche|el otro d[ií]a|(?:la semana|el mes|el a[ñn]o) pasad[oa]|hace (?:un |una )?\w+ \w+"
+    rf"|esta (?:ma[ñn]ana|tarde|semana)|este (?:mes|a[ñn]o)|el (?:{WEEKDAYS})))+$"
+)
+"""Expression of time behind what was done: `I got a Mini last week`."""
 _COLOURS = (
     "red|green|blue|yellow|orange|purple|pink|black|white|gr[ae]y|brown|turquoise|violet|gold"
     "|silver|beige|navy|teal|rojo|roja|verde|azul|amarill[oa]|naranja|morad[oa]|rosa|negr[oa]"
@@ -1007,7 +1023,8 @@ def _inflected(word: str) -> frozenset[str] | None:
 
 def _typo(word: str) -> frozenset[str] | None:
     """Concepts of the word that was meant, if one letter is missing, wrong or too many."""
-    if len(word) < MIN_TYPO_CHARS - 1 or word in STOP:
+    if len(word) < MIN_TYPO_CHARS - 1 or word in STOP or word.endswith("eria"):
+        # "Panadería" is not "panadera".
         return None
     if found := _typos().get(word):
         return found

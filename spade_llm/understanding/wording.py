@@ -81,7 +81,7 @@ SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he", "desayuno", "pago", 
 """Spanish words that are about the speaker."""
 _SPANISH_NOUN_BEFORE = LazyPattern(
     r"\b(?:mi|mis|el|la|los|las|un|una|de|del|al|en|por|con|su|tu|otr[oa]|este|ese|nuevo|buen|cada"
-    r"|ning[uú]n|primer|alg[uú]n)\s+$",
+    r"|ning[uú]n|primer|alg[uú]n|comen?|com[ií]an?)\s+$",
     re.I,
 )
 _PRONOUN_BEFORE = LazyPattern(r"\b(?:la|los|las)\s+$", re.I)

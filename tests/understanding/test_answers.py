@@ -593,6 +593,20 @@ def test_all_allergies_are_told() -> None:
 
 
 @pytest.mark.parametrize(
+    "question",
+    [
+        "can you remind me what I said about wasps?",
+        "what have I told you about wasps?",
+        "tell me what I mentioned about wasps",
+    ],
+)
+def test_words_for_telling_are_no_part_of_what_is_asked(question: str) -> None:
+    told = ["Ian's allergic to wasps and Max is scared of dogs", "I said yes to the job"]
+
+    assert answers_of(told, question) == told[:1]
+
+
+@pytest.mark.parametrize(
     ("text", "group"),
     [
         ("I'm Elena, a nurse in surgery", "you"),
@@ -605,6 +619,8 @@ def test_all_allergies_are_told() -> None:
         ("I get up at 6", "you"),
         ("My dog is called Rex", "people"),
         ("I hate meetings", "tastes"),
+        ("I'm a nurse at the General, 4 days a week, off on Fridays", "you"),
+        ("Ian's allergic to wasps", "people"),
     ],
 )
 def test_a_statement_stands_in_the_group_that_it_is_about(text: str, group: str) -> None:

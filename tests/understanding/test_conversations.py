@@ -412,6 +412,104 @@ def _answer(said: list[str], question: str) -> list[str]:
             "enfermera",
         ),
         (["mi jefe Raúl es majo, llevo ya seis años en la fábrica"], "¿cuánto llevo?", "seis años"),
+        (
+            ["I met Ola at a choir, we've been together for nine years"],
+            "how long have Ola and I been a couple?",
+            "nine",
+        ),
+        (["dad had his knee replaced in May"], "what operation did my father have?", "knee"),
+        (["mi viejo maneja un Fiat 600"], "¿qué auto tiene mi papá?", "Fiat"),
+        (["we've two kids, Una (8) and Jo (3)"], "how old is Una?", "Una (8)"),
+        # Form of speech.
+        (
+            ["Ada, she's my landlady, is a vet so she has three dogs"],
+            "what's my landlady's name?",
+            "Ada",
+        ),
+        (["Berta, que es mi suegra, vive en Lugo"], "¿dónde vive mi suegra?", "Lugo"),
+        (
+            ["el psiquiatra me ha recetado sertralina por las mañanas"],
+            "¿qué medicina tomo?",
+            "sertralina",
+        ),
+        (["como soy celíaca, el pan me lo hace mi tía Lola"], "¿quién me hace el pan?", "Lola"),
+        (["I passed maths with a C"], "what did I get in maths?", "C"),
+        (["mi tía y yo compramos la panadería", "Bruno come pienso"], "¿qué come Bruno?", "pienso"),
+        # Work and no work.
+        (["I'm out of work", "I got a job at Lidl"], "am I out of work?", "Lidl"),
+        (["I'm unemployed", "Tesco's have taken me on as a driver"], "am I unemployed?", "driver"),
+        (
+            ["estoy en paro", "¡me han contratado en Renfe! empiezo mañana"],
+            "¿sigo en paro?",
+            "Renfe",
+        ),
+        (
+            ["trabajo en una ferretería", "he dejado la ferretería, ahora soy cartera"],
+            "¿de qué trabajo?",
+            "cartera",
+        ),
+        # What changed stands beside its reason.
+        (["I come in by tram", "since they shut the tram I walk"], "do I still walk?", "walk"),
+        (
+            ["I live with my girlfriend Kim", "since we split up I've been staying at my mum's"],
+            "do I live with Kim?",
+            "split up",
+        ),
+        (["desayuno tostadas", "desde que me operaron desayuno yogur"], "¿qué desayuno?", "yogur"),
+        (
+            [
+                "mi móvil es un Samsung",
+                "se me cayó el Samsung a la piscina y me he comprado un Oppo",
+            ],
+            "¿qué móvil tengo?",
+            "Oppo",
+        ),
+        (
+            [
+                "I drive a Ford Focus",
+                "the garage said it was done for",
+                "traded the Focus in for a Toyota Yaris on Monday",
+            ],
+            "what do I drive?",
+            "Yaris",
+        ),
+        (
+            ["I'm with Vodafone for my phone", "switched to voxi the other day"],
+            "which phone network am I with?",
+            "voxi",
+        ),
+        (
+            ["Dan is my lodger", "Dan moved out and this guy Wes took his room"],
+            "who's my lodger?",
+            "Wes",
+        ),
+        (
+            ["tengo Netflix y Filmin", "me di de baja de Filmin, no ponen nada"],
+            "¿qué suscripción me queda?",
+            "Tengo Netflix",
+        ),
+        (
+            ["estudio Física en Granada", "largué Física y me anoté en Bellas Artes, qué alivio"],
+            "¿qué estudio?",
+            "Bellas Artes",
+        ),
+        # Corrections.
+        (
+            ["I want to study law in Bath", "actually I'd rather study drama"],
+            "what do I want to study?",
+            "drama",
+        ),
+        (
+            ["I'm learning Dutch", "I gave up on Dutch, it's Greek I'm learning now"],
+            "which language am I learning?",
+            "I'm learning Greek",
+        ),
+        (
+            ["my favourite cake is the carrot cake", "nah, I take that back, it's scones"],
+            "what's my favourite cake?",
+            "scones",
+        ),
+        (["we lost Biscuit on Friday"], "is Biscuit alive?", "lost Biscuit"),
     ],
 )
 def test_the_answer_is_what_holds(said: list[str], question: str, answer: str) -> None:
@@ -505,6 +603,11 @@ def test_what_is_told_of_something_else_ends_nothing(said: list[str], holds: str
         'the old lady in the film says "I am ninety and I still drive my own car"',
         'tradúceme al inglés porfa "tengo veinte años y vivo en Toledo"',
         "had the strangest dream, I was married to a vet called Otto",
+        'the song goes "my name is Sue, I live by the sea with my mother"',
+        "hagamos como que soy reina y mi castillo está en Escocia",
+        "oh yeah sure, I'm a duke and I live in a castle, obviously",
+        "I'd rather you didn't store anything about my tablets",
+        "preferiría que no te quedaras con lo de mis pastillas",
     ],
 )
 def test_what_is_imagined_or_quoted_is_no_statement(message: str) -> None:

@@ -54,6 +54,16 @@ async def test_what_is_taken_off_a_list_leaves_the_list() -> None:
         assert "olvidado" in await say("olvida la lista de la maleta")
 
 
+async def test_what_was_told_with_a_pronoun_is_forgotten_in_the_conversation_too() -> None:
+    async with a_dialogue() as say:
+        await say("I moved to Leith with my two boys, Ian (9) and Max (5)")
+        assert "(boys Ian and Max)" in await say("my ex Gary picks them up every other Friday")
+
+        assert "forgotten" in await say("forget about Gary please")
+        assert "Gary" not in await say("who picks the boys up?")
+        assert "nothing" in await say("what do you know about Gary?")
+
+
 async def test_a_fact_is_forgotten_in_words_and_comes_back_with_undo() -> None:
     async with a_dialogue() as say:
         await say("I live in Madrid")
@@ -229,6 +239,29 @@ def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_expl
         ("no te acuerdes de esto, que es un secreto", ""),
         ("olvida que te he hablado de Felipe", "Felipe"),
         ("pretend I never told you about Kate", "Kate"),
+        # Questions, and orders that are put politely.
+        ("¿puedes olvidar cuánto peso?", "cuánto peso"),
+        ("¿sería posible que borraras lo de Marcos?", "Marcos"),
+        ("would it be possible to erase what I said about Kate?", "Kate"),
+        ("is there any way to make you forget my old address?", "my old address"),
+        ("olvídate de lo de Marcos, ¿vale?", "Marcos"),
+        ("wipe Kate from your memory, ok?", "Kate"),
+        ("it'd be nice if you could forget about Kate", "Kate"),
+        ("I'd rather you forgot my weight", "my weight"),
+        ("mejor que no guardes mi peso", "mi peso"),
+        ("I don't want you holding on to my pin", "my pin"),
+        ("better not to keep my pin", "my pin"),
+        ("ya no hace falta que sepas mi peso", "mi peso"),
+        ("borra de tu memoria el nombre de mi gestor", "el nombre de mi gestor"),
+        # Without an order to forget.
+        ("haz de cuenta que no te dije nada de Marcos", "Marcos"),
+        ("nothing about Kate should stay in there", "Kate"),
+        ("no quiero que quede constancia de lo de Marcos", "Marcos"),
+        ("que lo de Marcos no quede guardado", "Marcos"),
+        ("that stuff about my cousin's trial – gone please", "my cousin's trial"),
+        ("you didn't hear that thing about Kate from me", "Kate"),
+        ("on second thoughts, keep the bit about Kate out of it", "Kate"),
+        ("no debí contarte lo del juicio, olvídalo", "lo del juicio"),
         ("haz como si no te hubiera dicho nada de Sergio", "Sergio"),
         ("that about Kate was confidential, please wipe it", "Kate"),
         ("for goodness' sake scrap what I told you about Tim", "Tim"),
@@ -467,6 +500,15 @@ def test_what_may_be_remembered(text: str) -> None:
         "you shouldn't have the cheese with that",
         "you need to get her out of your head",
         "you can take the bus from there",
+        "I keep my dog out of the kitchen",
+        "leave my mum out of it",
+        "nothing about Kate surprises me",
+        "I'd rather you spoke Spanish",
+        "is there any way to get to Hull by 9?",
+        "I want my money back",
+        "can we pretend it's Friday?",
+        "haz como si nada",
+        "she never heard about it from me",
     ],
 )
 def test_what_is_no_request(text: str) -> None:
