@@ -287,7 +287,8 @@ _ELLIPTIC = LazyPattern(r"^(?:el|la|los|las) (?=del? )", _I)
 """`La del banco`, behind what names the noun: `no debería dar claves`."""
 _CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
 _THAT = LazyPattern(
-    r"^(?: *(?:that|que|about|the|lo de(?: que)?|(?:(?:de|from) )?(?:tus?|your) (?:memoria|recuerdos"
+    r"^(?: *(?:that|que|about|the|lo de(?: que)?|(?:(?:de|from) )?(?:tus?|your) (?:memoria"
+    r"|recuerdos"
     r"|notas|memory|notes|records)|de que|por favor|please)\b)+ *",
     _I,
 )
@@ -527,17 +528,18 @@ def names_more(topic: str, statements: Sequence[str]) -> bool:
 
 
 def without_part(topic: str, statement: str) -> tuple[str, str]:
-    """A statement without the number, address or code that a request means, and that part: `my
-    landlord is Mr Ross`, `his number is 555 0101`. Empty if it tells nothing else."""
-    if not _OF_PART.search(topic):
+    """A statement without the number, address, code or price that a request means, and that part:
+    `my landlord is Mr Ross`, `his number is 555 0101`. Empty if it tells nothing else."""
+    part = _PRICE_ASIDE.search(statement) if _OF_PRICE.search(topic) else None
+    if _OF_PART.search(topic):
+        asked = concepts_of(topic) & _PARTS_OF or _PARTS_OF
+        every = _TOLD_ASIDE.finditer(statement)
+        part = next((one for one in every if concepts_of(one["part"]) & asked), None)
+    if not part:
         return "", ""
-    asked = concepts_of(topic) & _PARTS_OF
-    for part in _TOLD_ASIDE.finditer(statement):
-        if concepts_of(part["part"]) & (asked or _PARTS_OF):
-            rest = f"{statement[: part.start()]}{statement[part.end() :]}".strip(" ,;")
-            is_told = len(rest.split()) >= MIN_REST_WORDS
-            return (rest[:1].upper() + rest[1:], part["part"]) if is_told else ("", "")
-    return "", ""
+    rest = f"{statement[: part.start()]}{statement[part.end() :]}".strip(" ,;")
+    is_told = len(rest.split()) >= MIN_REST_WORDS
+    return (rest[:1].upper() + rest[1:], part["part"]) if is_told else ("", "")
 
 
 _OF_PART = LazyPattern(
@@ -555,6 +557,20 @@ _TOLD_ASIDE = LazyPattern(
     _I,
 )
 """A number, an address or a code behind what else a statement tells."""
+_OF_PRICE = LazyPattern(
+    r"\b(?:rent|price|cost|salary|wages?|pay|mortgage|alquiler|renta|sueldo|salario|precio|hipoteca"
+    r"|cobro|pago)\b",
+    _I,
+)
+_PRICE_ASIDE = LazyPattern(
+    r"(?:[,;]| and| y) (?P<part>(?:(?:i|we) (?:pay|earn|make) |(?:cobro|pago|pagamos|gano) )?"
+    r"(?:[£$€] ?\d[\d.,]*|\d[\d.,]* ?(?:€|euros?|pounds?|quid|dollars?)|\d[\d.,]*(?= (?:a|per"
+    r"|al|por"
+    r"|each) ))(?: (?:a|per|al|por) (?:month|week|year|hour|mes|semana|a[ñn]o|hora))?)"
+    r"(?=$|[,;.]| and | y )",
+    _I,
+)
+"""A price behind what else a statement tells: `I live in Hull, £600 a month`."""
 MIN_REST_WORDS = 3
 """Minimum length in words of what is left of a statement."""
 

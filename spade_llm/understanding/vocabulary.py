@@ -687,7 +687,10 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         # "7-3-9-1" is a code.
         r"|(?<![\d/-])\d{1,2}[/-]\d{1,2}(?:[/-]\d{2,4})?(?![/-]\d)|\d{4}-\d\d-\d\d|tomorrow|tonight|(?<!la )ma[ñn]ana"
         # "7.30" is a time, and so is "at 9.10".
-        r"|(?<!at )(?<!las )(?:0?[1-9]|[12]\d|3[01])\.(?:0?[1-9]|1[0-2])(?:\.\d{2,4})?"
+        # And "he's 5.1 now" is a weight.
+        r"|(?<!at )(?<!las )(?:0?[1-9]|[12]\d|3[01])\.(?:(?:0?[1-9]|1[0-2])\.\d{2,4}"
+        r"|(?:(?<=\bon \d\.)|(?<=\bon \d\d\.)|(?<=\bel \d\.)|(?<=\bel \d\d\.)|(?<=\bby \d\.)"
+        r"|(?<=\bby \d\d\.)|(?<=\d\d\.)(?=[01]\d))(?:0?[1-9]|1[0-2])(?!\d))"
         r"|tmrw?|tmw|tomoz|2moro|tues|weds?|thurs?"
         r"|the \d{1,2}(?:st|nd|rd|th)|el (?:d[ií]a )?\d{1,2}|next (?:week|month|year)"
         # "La han pasado al 5".
@@ -948,7 +951,7 @@ _IDIOM = re.compile(
     r"|look(?:s|ed)? after|se casan?|pa(?= (?:el|la|los|las|que|(?-i:[A-ZÁÉÍÓÚÑ])))"
     r"|vacuum cleaners?|remote controls?|parents['’]? evening"
     r"|(?:reuni[oó]n|junta) (?:de|con(?: los)?) padres"
-    r"|(?:(?<=\bwork )|(?<=\bworking ))(?:from|at) home"
+    r"|(?:(?<=\bwork )|(?<=\bworking ))(?:from|at) home|(?<=mostly )from home|(?<=days )from home"
     r"|(?:(?<=\btrabajo )|(?<=\btrabajar ))(?:desde|en) casa|(?<=\bcalentador )de agua"
     r"|(?:date|day) of birth|fecha de nacimiento"
     r"|llevan? las cuentas|carnés?|(?-i:Correos)"
