@@ -180,8 +180,11 @@ _TOGETHER = LazyPattern(
 _THEM = LazyPattern(r"\b(?:him|her|them|los|las|l[eo]s?)\b(?= [^\W\d_]+)|\b(?:him|her|them)\b", _I)
 """A pronoun that may mean the beings of the question: `my mum picks them up`."""
 _MAY_EAT = LazyPattern(
-    r"\b(?:can(?:['’]?t)?|may|allowed to|able to)\b.*\beat\b|\bpued[eo]n?s?\b.*\bcomer\b", _I
+    r"\b(?:can(?:['’]?t)?|may|allowed to|able to)\b.*\beat\b|\bpued[eo]n?s?\b.*\bcomer\b"
+    r"|^what (?:does|do|can|should) .* eat\b|^¿?qu[eé] comen?\b",
+    _I,
 )
+_MAY_TAKE = LazyPattern(r"\b(?:can|may|should) i (?:take|have)\b|\bpuedo tomar\b", _I)
 _OWN_NAME = LazyPattern(
     r"^(?:i['’]?m|i am|(?:yo )?soy) (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?\W*$", _I
 )
@@ -413,6 +416,9 @@ class Question:
 def _asked_concepts(text: str) -> frozenset[str]:
     """The concepts of a question; those of a diet, too, if it asks what somebody may eat."""
     concepts = concepts_of(_HOW.sub("", text)) - _DO
+    if "medicine" in concepts and _MAY_TAKE.search(text):
+        # Not "I take the bus".
+        return concepts - concepts_of("take") | {"allergy"}
     return concepts | {"diet", "allergy"} if _MAY_EAT.search(text) else concepts
 
 
@@ -679,10 +685,11 @@ def _cannot_follow(asked: Question, new: Candidate, old: str) -> bool:
     is_told = one.is_reported and not _SAID_OF_SPEAKER.search(new.text)
     # "We got another cat, that makes four" tells how many there are.
     is_counted = ValueType.NUMBER in asked.expected and _has_other(one, other, ValueType.NUMBER)
-    # "I can't have aspirin" holds whatever else is prescribed.
+    # "I can't have aspirin" holds whatever else is prescribed, as does an allergy.
     is_of_denial = stems_of(asked.text) & stems_of(old) <= stems_of(new.text)
     return (
         new.is_closed
+        or "allergy" in other.concepts - one.concepts
         or is_told
         or one.is_plan
         or (is_beside(new.text, old) and not is_counted)

@@ -1042,9 +1042,9 @@ _PARAPHRASES = (
         # "The doctor prescribed me ramipril".
         LazyPattern(
             r"^(?:el|la|mi) (?:m[eé]dic[oa]|doctora?|psiquiatra|\w+[oó]log[oa]) (?:de cabecera )?"
-            r"me (?:ha |han )?(?:mandad|recetad|mand|recet)[oó] (?=(?:(?:\d|un|el|la"
-            r"|tomar) )*[a-z]+"
-            r"(?:ina|ol|ona|pril|am|ida|eno|ico|il|ato|mab)\b)",
+            r"me (?:ha |han )?(?:mandad|recetad|dad|mand|recet|di)[oó] (?=(?:(?:\d|un|el|la"
+            r"|tomar) )*[a-záéíóú]+"
+            r"(?:ina|ol|ona|pril|am|ida|eno|ico|il|ato|mab|s[aá]rt[aá]n|coxib)\b)",
             _I,
         ),
         "tomo ",
@@ -1406,6 +1406,7 @@ _NOT_TO_KEEP = (
     r"|tomes? nota)(?: usted)?(?: de)?)"
 )
 """An order not to keep something, without its object."""
+_KEEP_NOTHING = LazyPattern(rf"^{_NOT_TO_KEEP} \S", _I)
 _OFF_THE_RECORD_FIRST = LazyPattern(
     r"^(?:[^,.:;]{1,40}(?:[,:]| and| but| y| pero) )?(?:(?:and|but|so|y|pero|que|esto) )*"
     rf"(?:{_NOT_TO_KEEP} (?:this|any of this|the following|what i(?:['’]?m| am)? (?:about|going) to"
@@ -1486,7 +1487,8 @@ def _classify(part: str) -> Clause:
     subject = next((subject for start, subject in _ELLIPTIC if start.match(text)), "")
     # "No, on Thursday" is about what was said before.
     is_value = is_change and _PREPOSITION.match(text) and len(text.split()) <= MAX_VALUE_WORDS
-    if subject and not is_value and not is_question(text):
+    is_order = is_question(text) or _KEEP_NOTHING.match(text)
+    if subject and not is_value and not is_order:
         text = f"{subject} {text[0].lower()}{text[1:]}"
     elif _DOSE.match(text) and not (is_change or is_question(text) or _FINITE.search(text)):
         text = f"I {'also ' if _ADDED.match(part) else ''}take {text}"
@@ -1515,7 +1517,7 @@ def _kind(text: str) -> ClauseKind:
         return ClauseKind.STATEMENT
     if any(one.match(text) for one in (_SMALL_TALK, _EXCLAMATION, _TO_ASSISTANT, _WEATHER)):
         return ClauseKind.SMALL_TALK
-    if any(one.match(text) for one in (_IMPERATIVE, _COMMAND, _NOT_TO_KNOW)):
+    if any(one.match(text) for one in (_IMPERATIVE, _COMMAND, _NOT_TO_KNOW, _KEEP_NOTHING)):
         return ClauseKind.REQUEST
     if _TOPIC.match(text):
         return ClauseKind.OTHER

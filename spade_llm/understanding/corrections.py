@@ -524,7 +524,7 @@ def _named_before(said: str, part: str, every: Sequence[str]) -> Statement | Non
     """`They fired Ann, the boss is Eve`: the statement of which the first part names the value that
     the second one replaces."""
     begins = _FOLLOWS.match(part)
-    if not begins or len(part.split()) > MAX_FRAGMENT_WORDS + 1:
+    if not begins or len(part.split()) > MAX_FRAGMENT_WORDS + 1 or _LIST_END.search(part):
         return None
     for one in reversed(every):
         found = with_typed_value(one, ASIDE_PLACE.sub(" ", said), part)
@@ -688,6 +688,8 @@ def _whole_name(text: str, span: tuple[int, int]) -> tuple[int, int]:
     return span
 
 
+_LIST_END = LazyPattern(r" (?:and|y) (?:i|me|yo)$|,[^,]+ (?:and|y|e) (?-i:[A-ZÁÉÍÓÚÑ])\w+$", _I)
+"""`…, Tim, Ann and me`: a list goes on."""
 _ARTICLE_BEFORE = LazyPattern(r"\b(?:an?|the|una?|el|la) $", _I)
 
 

@@ -26,7 +26,7 @@ from spade_llm.understanding.replacement import (
     tells_own_home,
 )
 from spade_llm.understanding.spelling import plain_spanish
-from spade_llm.understanding.statements import read_message
+from spade_llm.understanding.statements import MAX_EARLIER, read_message
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
@@ -637,14 +637,23 @@ def repeating(statements: Sequence[str], messages: Sequence[str]) -> list[int]:
     """Indices of the messages of a person that say what one of the statements says, correct it
     (`it's Anna, not Ana`), or say what it has replaced, which would be believed again."""
     told = [Statement(text=one, is_change=True) for one in statements]
+    # "It's on the 28th" has no word of the statement that it changed.
+    wanted = {one.strip(" .").casefold() for one in statements}
+    known: list[str] = []
     # A statement can have words of another message: what its pronoun means, or the one before it.
     parts = [part for one in statements for part in NOTE.sub("", one).split("; ")]
     found = set(mentioning(parts, messages, least=MIN_REPEATED))
     for number, message in enumerate(messages):
-        if number not in found and len(message) <= MAX_MESSAGE_CHARS:
-            earlier = read_message(message).statements
-            if any(replaces(new, old.text) for new in told for old in earlier):
-                found.add(number)
+        if len(message) > MAX_MESSAGE_CHARS:
+            continue
+        read = read_message(message, known)
+        known = [*known, *(one.text for one in read.statements)][-MAX_EARLIER:]
+        if number in found:
+            continue
+        is_source = any(one.text.casefold() in wanted for one in read.statements)
+        earlier = read_message(message).statements
+        if is_source or any(replaces(new, old.text) for new in told for old in earlier):
+            found.add(number)
     return sorted(found)
 
 

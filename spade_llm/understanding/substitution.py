@@ -405,7 +405,8 @@ def with_types(
         return None
     if (address := _address(new, types)) and (known := _address(earlier, typed_values(earlier))):
         return with_part(earlier, *known, new[slice(*address)])
-    types = {kind: _joined(new, kind, spans) for kind, spans in _without_owner(new, types).items()}
+    types = _without_start(new, _without_owner(new, types))
+    types = {kind: _joined(new, kind, spans) for kind, spans in types.items()}
     before = {
         kind: _unshared(_joined(earlier, kind, spans), earlier, new)
         for kind, spans in values_in_place_of(new, types, earlier).items()
@@ -521,6 +522,16 @@ def _without_owner(text: str, types: Spans) -> Spans:
         for kind, spans in types.items()
     }
     return {kind: spans for kind, spans in found.items() if spans}
+
+
+def _without_start(text: str, types: Spans) -> Spans:
+    """The typed values without the day from which another one is so: `Wednesdays from January`."""
+    days = types.get(ValueType.DAY, ())
+    apart = tuple(span for span in days if not _FROM.search(text[: max(span[0], 0)]))
+    return {**types, ValueType.DAY: apart} if apart and apart != days else types
+
+
+_FROM = LazyPattern(r"\b(?:from|since|starting|as of|beginning|desde|a partir de) $", _I)
 
 
 def _address(text: str, types: Spans) -> tuple[int, int] | None:

@@ -233,6 +233,10 @@ _RELATIVES = _relatives()
 
 _PHRASES = (
     (r"\bmi viejo\b", "father"),
+    (r"\b(?:flat|apartment|room|place|house|bedsit|live|piso|apartamento|habitaci[oó]n|casa|viv(?:o|imos))\b[^.;]{1,40}, ?[£$€]? ?\d[\d.,]*(?: ?(?:€|euros?|pounds?|quid|dollars?))? (?:a|per|al|por) (?:month|week|mes|semana)\b", "rent"),
+    (r"\bmi se[ñn]ora\b(?! (?:madre|de la limpieza))", "wife partner"),
+    (r"\b(?:get|getting|move|moving) (?:around|about)\b", "transport"),
+    (r"\b(?:amoxi|ampi)cil\w+", "penicillin medicine"),
     (r"\bmi vieja\b", "mother"),
     (r"\b(?:hips?|knees?|shoulders?|valves?) (?:was |been |is being |being )?replaced\b|\bnew (?:hip|knee)\b|\b(?:tooth|teeth|tonsils|appendix|gallbladder) (?:taken )?out\b|\bpr[oó]tesis de (?:cadera|rodilla)\b", "surgery"),
     (r"\b(?:been|are|we['’]re) together\b|\b(?:been|are|we['’]re) a couple\b|\bllevamos (?:\w+ ){1,3}juntos\b|\bsomos pareja\b", "partner relationship"),
@@ -921,7 +925,7 @@ def _concepts_of_word(word: str, *, is_definite: bool) -> frozenset[str]:
 
 
 _MEDICINE = re.compile(
-    r"(?!april)\w+(?:pril|sartan|[zx]epam|zolam|prazole?|[aou]?statin[ae]?|olol|cilina|cillin|micina"
+    r"(?!april)\w+(?:pril|sartan|[zx]epam|zolam|prazole?|[aou]?statin[ae]?|olol|coxibe?|proxeno?|cilina|cillin|micina"
     r"|mycin|profen[oe]?|floxacin[oe]?|gliptina?|dipin[oe]|oxetin[ae]|semid[ae]|formina?|clamid[ae]"
     r"|latonin[ae]?|amol|spirin[ae]?|insulin[ae]?|butamol|prednison[ae]|tiroxina|thyroxine)"
 )

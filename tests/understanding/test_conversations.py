@@ -510,6 +510,27 @@ def _answer(said: list[str], question: str) -> list[str]:
             "scones",
         ),
         (["we lost Biscuit on Friday"], "is Biscuit alive?", "lost Biscuit"),
+        # A weight is no date, and the day from which something is so is not its day.
+        (
+            ["Nora was born on 3 July and weighs 4.2 kg", "Nora's 5.1 now!"],
+            "how heavy is Nora?",
+            "5.1 kg",
+        ),
+        (
+            ["I go to pilates on Tuesdays with Joan", "pilates is on Fridays from March"],
+            "when's pilates?",
+            "Fridays",
+        ),
+        (["I'm allergic to penicillin", "I take the bus"], "can I take amoxicillin?", "allergic"),
+        (["the vet says Rex needs a kidney diet", "Rex is 9"], "what does Rex eat?", "diet"),
+        (["el médico me dio losartán de 50"], "¿cuánto losartán tomo?", "50"),
+        (["mi señora se llama Olga"], "¿cómo se llama mi mujer?", "Olga"),
+        (["I take the bus to work"], "how do I get around?", "bus"),
+        (
+            ["we live in a flat in Leith", "I'm a tailor, mostly from home"],
+            "where do we live?",
+            "Leith",
+        ),
     ],
 )
 def test_the_answer_is_what_holds(said: list[str], question: str, answer: str) -> None:
@@ -575,6 +596,10 @@ def test_what_was_before_is_told_where_it_may_be_asked_for(
                 "me he borrado de yoga, no me daba la vida",
             ],
             "inglés",
+        ),
+        (
+            ["Tengo una imprenta con mi primo Saúl", "somos tres: Saúl, el Rubio y yo"],
+            "con mi primo Saúl",
         ),
     ],
 )

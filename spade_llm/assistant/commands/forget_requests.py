@@ -258,7 +258,11 @@ class ForgetRequests:
             found = await find_related(
                 memory, text, which=which, limit=MAX_FOUND, with_messages=True
             )
-            messages = [one for one in found if one.origin is Origin.MESSAGE and one.session]
+            # In the order in which they were said: one may change what another one told.
+            messages = sorted(
+                (one for one in found if one.origin is Origin.MESSAGE and one.session),
+                key=lambda one: one.holds_since,
+            )
             entries = [
                 one.id
                 for one in found
@@ -266,9 +270,11 @@ class ForgetRequests:
             ]
             if entries:
                 await memory.forget(entries, subject=turn_input.peer)
-            for number in repeating([text], [one.content for one in messages]):
-                one = messages[number]
-                await memory.retract(one.session or "", [str(one.metadata["message_id"])])
+            for is_own in (True, False):
+                said = [one for one in messages if (one.metadata["role"] == "user") == is_own]
+                for number in repeating([text], [one.content for one in said]):
+                    one = said[number]
+                    await memory.retract(one.session or "", [str(one.metadata["message_id"])])
 
     def _drop_expired(self) -> None:
         """Remove expired entries, oldest first: forgotten texts do not stay in RAM."""

@@ -432,7 +432,8 @@ def _exclude(
     }
     ((is_long,),) = transaction.all(IS_LONG, lengths)
     queues = (SELECT_LATEST,) if is_long else (SELECT_UNCUT, SELECT_UNREAD)
-    waiting = [row for queue in queues for row in transaction.all(queue, which)]
+    # In the order in which they were said: one may change what another one told.
+    waiting = sorted(row for queue in queues for row in transaction.all(queue, which))
     if not waiting:
         return
     # Here, so that a start does not load the rules.

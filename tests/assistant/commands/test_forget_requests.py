@@ -54,6 +54,24 @@ async def test_what_is_taken_off_a_list_leaves_the_list() -> None:
         assert "olvidado" in await say("olvida la lista de la maleta")
 
 
+async def test_a_message_that_changed_what_is_forgotten_goes_with_it() -> None:
+    async with a_dialogue() as say:
+        await say("me operan del menisco el 3 de mayo")
+        assert "17 de mayo" in await say("me pasaron la operación al 17")
+
+        assert "olvidado" in await say("no te guardes lo del menisco")
+        assert "17" not in await say("¿cuándo me operan?")
+
+
+async def test_a_price_is_forgotten_without_the_home_beside_it() -> None:
+    async with a_dialogue() as say:
+        await say("we live in a flat in Leith, 900 a month")
+
+        assert "forgotten it: 900 a month" in await say("please don't keep our rent")
+        assert "900" not in await say("how much is our rent?")
+        assert "Leith" in await say("where do we live?")
+
+
 async def test_what_was_told_with_a_pronoun_is_forgotten_in_the_conversation_too() -> None:
     async with a_dialogue() as say:
         await say("I moved to Leith with my two boys, Ian (9) and Max (5)")
