@@ -828,8 +828,13 @@ def _by_verb(text: str) -> Iterator[str]:
     """Parts of a text with a verb each, all with the subject of the first."""
     while found := _SECOND_VERB.match(text) or _SECOND_VERB_ES.match(text):
         yield found["first"]
-        text = f"{found['subject']} {found['rest']}"
+        # "Pepe has a girlfriend, is called Ana": who has a name is not told it.
+        is_of_other = found["rest"].startswith("se llama") and _NAME_ONLY.match(found["subject"])
+        text = found["rest"] if is_of_other else f"{found['subject']} {found['rest']}"
     yield text
+
+
+_NAME_ONLY = re.compile(r"(?!Mi\b|Nuestr|El\b|La\b)[A-ZÁÉÍÓÚÑ]\w+$")
 
 
 def split_clauses(text: str) -> tuple[Clause, ...]:

@@ -779,6 +779,12 @@ def _types_without_change(bare: str, text: str) -> Spans:
     return types
 
 
+_ONLY = LazyPattern(r"\b(?:only|just|s[oó]lo|solamente)\b", _I)
+_SPANISH_VERBS = frozenset({
+    "voy", "salgo", "corro", "nado", "entreno", "juego", "estudio", "trabajo", "ceno", "desayuno",
+})  # fmt: skip
+
+
 def _restated_recently(
     text: str,
     bare: str,
@@ -797,11 +803,15 @@ def _restated_recently(
     is_bare = is_short and (not own or bool(_BY_SPEAKER.match(text)))
     if not (is_change or _DONE_TO.search(text)) or not (_PRONOUN.match(text) or is_bare):
         return None
+    verbs = _SPANISH_VERBS & set(split_words(text))
     for one in reversed(known[-MAX_BACK:]):
         # What both name says what is meant, and takes nothing's place.
         new = without_known(bare, types, one)
-        if is_of_another(text, one):
+        if is_of_another(text, one) or not verbs <= set(split_words(one)):
+            # "Ya solo voy los lunes" tells nothing of what is taken.
             continue
+        if not new and _ONLY.search(text):
+            new = types
         if name in one and not any(
             one.index(name) < start
             for spans in values_in_place_of(bare, new, one).values()

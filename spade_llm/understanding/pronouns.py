@@ -74,7 +74,7 @@ _SUBJECT_BEHIND = LazyPattern(
     _I,
 )
 """A verb before its subject: `se ha muerto Trasto`."""
-_IS_NAME = LazyPattern(r"^(?:no |ahora |ya )*es (?-i:[A-ZÁÉÍÓÚÑ])", _I)
+_IS_NAME = LazyPattern(r"^(?:no |ahora |ya )*(?:es|se llama) (?-i:[A-ZÁÉÍÓÚÑ])", _I)
 _IMPERSONAL = LazyPattern(
     r"^(?:no |tambi[eé]n |ahora )?(?:ha|est[aá]|es) (?:muy |ya |todo )*(?:llov|nev|granizad|tronad"
     r"|hech|habid|sid|nublad|oscur|tarde|temprano|pronto|hora|verdad|cierto|igual|mejor|que|lunes"
@@ -600,13 +600,14 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
         noun = antecedent(pronoun["pronoun"], [before] if is_near else known, text)[0]
     elif _THIRD_VERB.match(text) and not (_IMPERSONAL.match(text) or _SUBJECT_BEHIND.match(text)):
         subject = leading_noun(before)
-        if subject and subject.is_being and subject.is_plural == bool(_PLURAL_VERB.match(text)):
+        # "Ahora es Ana": what has a name is not another name.
+        is_name = bool(_IS_NAME.match(text))
+        is_subject = subject and subject.is_being and not (is_name and subject.is_named)
+        if subject and is_subject and subject.is_plural == bool(_PLURAL_VERB.match(text)):
             noun = _with_name(subject.text, before)
             return f"{noun[:1].upper()}{noun[1:]} {text[0].lower()}{text[1:]}"
         latest = sorted(reversed(known[-MAX_BACK:]), key=lambda one: _likeness(text, one))[::-1]
         first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
-        # "Ahora es Ana": what has a name is not another name.
-        is_name = bool(_IS_NAME.match(text))
         # "Han cambiado el pin": they, not the neighbour.
         is_plural = bool(_PLURAL_VERB.match(text))
         fitting = (
@@ -643,6 +644,10 @@ def names_introduced(text: str, before: str) -> bool:
     """Check whether a clause tells the name of what the clause before it speaks of for the first
     time: `we got a collie, she's called Fay`."""
     pronoun = _SUBJECT_PRONOUN.match(text)
+    if text.startswith("se llama "):
+        # "Pepe se ha echado novia, se llama Ana": Pepe has a name.
+        subject = leading_noun(before)
+        return subject is not None and subject.is_named and bool(concepts_of(before) & kin())
     if not pronoun or not _NAMES.match(pronoun["rest"]):
         return False
     new = (one for one in noun_phrases(before) if _INDEFINITE.match(before, one.start))

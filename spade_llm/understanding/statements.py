@@ -133,7 +133,10 @@ _NO_SUBJECT = LazyPattern(rf"^(?:(?:no|ya|ahora|se|les?|l[ao]s?) )*{THIRD_SPANIS
 _POLITE = LazyPattern(r"\b(?:please|pls|por favor|porfa)\b", _I)
 _MARKUP = "-*<[{|#>"
 """First characters of lists, tags and tables."""
-_NAME_FIRST = LazyPattern(r"(?P<name>[A-ZÁÉÍÓÚÑ][\w-]+)(?:['’]s)? [a-záéíóúñ][\w'’-]*(?: \S+){2}")
+_NAME_FIRST = LazyPattern(
+    r"(?P<name>[A-ZÁÉÍÓÚÑ][\w-]+)(?:(?:['’]s)? [a-záéíóúñ][\w'’-]*(?: \S+){2}"
+    r"| [a-z]{3,}(?<!s)s[.!]*$| [a-záéíóúñ]{3,}[ae][.!]*$)"
+)
 _PRICE = LazyPattern(
     r"[£$€] ?(?P<number>\d[\d.,]*\d|\d)"
     r"|\b(?P<amount>\d[\d.,]*) ?(?:euros?|pounds?|quid|dollars?|€)(?!\w)",
@@ -602,6 +605,9 @@ def _rest(new: Statement, said: frozenset[str]) -> str:
             continue
         if _RELATIVE.match(halves[1]) or _LABEL.match(halves[1]):
             continue
+        if not said & concepts_of(new.replaced):
+            # "It's 1234 now (password)".
+            said = concepts_of(new.text)
         shares = [len(concepts_of(one) & said) / max(1, len(concepts_of(one))) for one in halves]
         rest = halves[shares[0] >= shares[1]]
         return "" if _has_other_values(new.text, rest) else _with_subject(rest, new.replaced)

@@ -219,6 +219,8 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
             # Of several beings, none is known to be meant.
             del found[of]
             continue
+        if of is ValueType.DAY:
+            found[of] = _joined(earlier, of, found[of])
         kinds = {kind_of(text, span) for span in types[of]} - {""}
         same = tuple(span for span in found[of] if kind_of(earlier, span) in kinds)
         if same and of is not ValueType.NAME:
@@ -256,7 +258,7 @@ def _numbers_in_place_of(text: str, spans: _Values, earlier: str) -> _Values:
 def _kind_of_day(text: str, span: tuple[int, int]) -> str:
     """`habit` for days that come again and again, `date` for one with its number or month."""
     day = text[max(span[0], 0) : span[1]]
-    if any(found.end() == span[1] for found in HABIT.finditer(text)):
+    if any(span[0] < found.end() <= span[1] for found in HABIT.finditer(text)):
         return "habit"
     return "date" if _DATE.search(day) else ""
 

@@ -689,7 +689,8 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"|(?:{MONTHS})\b\.? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?\b(?:,? \d{{4}})?"
         rf"|(?:{MONTHS})(?:,? (?:de )?\d{{4}})?"
         # "7-3-9-1" is a code.
-        r"|(?<![\d/-])\d{1,2}[/-]\d{1,2}(?:[/-]\d{2,4})?(?![/-]\d)|\d{4}-\d\d-\d\d|tomorrow|tonight|(?<!la )ma[ñn]ana"
+        r"|(?<![\d/-])\d{1,2}[/-]\d{1,2}(?:[/-]\d{2,4})?(?![/-]\d)|\d{4}-\d\d-\d\d|tomorrow|tonight"
+        r"|(?<!la )ma[ñn]ana(?!,? (?:y )?(?:noche|tarde))"
         # "7.30" is a time, and so is "at 9.10".
         # And "he's 5.1 now" is a weight.
         r"|(?<!at )(?<!las )(?:0?[1-9]|[12]\d|3[01])\.(?:(?:0?[1-9]|1[0-2])\.\d{2,4}"

@@ -65,7 +65,7 @@ async def test_a_message_that_changed_what_is_forgotten_goes_with_it() -> None:
 
 async def test_a_price_is_forgotten_without_the_home_beside_it() -> None:
     async with a_dialogue() as say:
-        await say("we live in a flat in Leith, 900 a month")
+        await say("we live in a rented flat in Leith, 900 a month")
 
         assert "forgotten it: 900 a month" in await say("please don't keep our rent")
         assert "900" not in await say("how much is our rent?")
