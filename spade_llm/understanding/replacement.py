@@ -43,7 +43,8 @@ _TASK = LazyPattern(
     re.IGNORECASE,
 )
 _DONE = LazyPattern(
-    r"^(?:(?:i|we)(?:['’]ve| have)(?: already| just)*|(?:i|we)(?: already| just)*(?= \w+ed\b)"
+    r"^(?:(?:all )?done[,.!:]?(?: (?:i|we)(?:['’]ve)?)?|(?:i|we)(?:['’]ve| have)(?: already| just)*"
+    r"|(?:i|we)(?: already| just)*(?= \w+ed\b)"
     r"|(?:ya )?(?:l[ao]s? )?(?:he|hemos)|ya(?: l[ao]s?)?(?= \w+[éí]\b))"
     r" (?P<verb>[^\W\d_]{3,}) (?P<rest>.+)$",
     re.IGNORECASE,

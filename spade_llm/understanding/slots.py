@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
@@ -32,10 +33,12 @@ from spade_llm.understanding.substitution import (
     units_of,
     values_in_place_of,
     with_class,
+    with_part,
     with_types,
     without_known,
 )
 from spade_llm.understanding.vocabulary import (
+    RANGE,
     TIME_BEHIND,
     ValueType,
     concepts_of,
@@ -153,12 +156,43 @@ def in_same_slot(
     of_subject = _with_same_subject(named, every)
     if part != named:
         of_subject = of_subject or _with_same_subject(part, every)
-    found = of_subject or value_of_pronoun(text, known) or swapped(named, known)
+    found = of_subject or _with_hour(named, known) or value_of_pronoun(text, known)
+    found = found or swapped(named, known)
     meant = leading_noun(named) if named != text else None
     if meant:
         # "She starts in York" tells nothing of another woman.
         known = [one for one in known if value_key(meant.text) & value_key(one)]
     return found or _nearest(text, named, every, known) or _with_value_of_part(text, known)
+
+
+def _with_hour(text: str, known: Sequence[str]) -> Statement | None:
+    """`We close at 5 now` after `the shop's open from 9 to 6`: the latest range of hours of the
+    same thing, with another end or beginning."""
+    said = _ENDS_OR_BEGINS.search(text) if is_changed(text) or _FROM_NOW.search(text) else None
+    hours = values_of_part(text).get(ValueType.TIME, ())
+    if not said or len(hours) != 1:
+        return None
+    hour = _AT_HOUR.sub("", text[slice(*hours[0])])
+    topic = concepts_of(text) & _TOPICS_OF_HOURS
+    for one in reversed(known[-MAX_EARLIER_HOURS:]):
+        spans = chain.from_iterable(typed_values(one).values())
+        for start, end in spans if topic & features(one).concepts else ():
+            if found := RANGE.search(one, start, end):
+                place = (found.end(), end) if said["end"] else (start, found.start())
+                return with_part(one, *place, hour)
+    return None
+
+
+MAX_EARLIER_HOURS = 4
+"""Statements before a new hour among which that with the other one is looked for."""
+_TOPICS_OF_HOURS = frozenset({"opening", "work"})
+_AT_HOUR = LazyPattern(r"^(?:at|a las?) ", _I)
+_ENDS_OR_BEGINS = LazyPattern(
+    r"\b(?:(?P<end>clos(?:e[sd]?|ing)|shuts?|finish(?:es)?|cierra[ns]?|cerramos|cierro|acabo|termino"
+    r"|salgo)|opens?|opening|start|abr(?:e[ns]?|imos|o)|empiezo|entro)\b",
+    _I,
+)
+"""Verbs of the hour at which the opening or the work of a day ends or begins."""
 
 
 def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:

@@ -723,7 +723,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
     ),
     ValueType.NUMBER: re.compile(
         r"(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*(?:[¼½¾](?!\w)|(?: and a half| y medi[oa]"
-        r"| mil(?:lones)?(?: y medio)?)\b|[a-z]{0,3}\b)|\b[A-Z]*\d+[A-Z\d]*\b"
+        r"| mil(?:lones)?(?: y medio)?)\b|[a-z]{0,3}\b)|\b(?!O2\b)[A-Z]*\d+[A-Z\d]*\b"
         rf"|\b(?:(?!one\b|un[oa]?\b|once (?:an?|in|every|per|i|we|the|he|she|they|upon)\b)(?:{_NUMBER_WORDS}))\b(?: mil(?:lones)?\b)?(?: y medio\b)?"
     ),
     ValueType.NAME: re.compile(
@@ -784,14 +784,20 @@ def _is_hour(text: str, start: int, end: int) -> bool:
     )
 
 
-_RANGE = re.compile(r"(?: ?[-–] ?| (?:to|till|until|a|hasta) )(?:las? )?", re.IGNORECASE)
+RANGE = re.compile(r"(?: ?[-–] ?| (?:to|till|until|a|hasta) )(?:las? )?", re.IGNORECASE)
+"""Words between the two hours of a range."""
 _BEFORE_CHANGE = re.compile(
     r"\b(?:mov|chang|shift|went|gone|go(?:es|ing)?|rais|rose|risen|increas|cut|drop|reduc|push|subi"
     r"|sube|baj|pas[aoó]|cambi|aument|adelant|retras)\w*(?: \w+){0,3} (?:from|del?(?: las?)?) $",
     re.IGNORECASE,
 )
 """Words before a change from one value to another: `they moved it from 3 to 5`."""
-_HOUR = re.compile(r"(?:at |a las? )?(?:[01]?\d|2[0-4])(?:[:.]\d\d)?(?: ?[ap]\.?m\.?| ?h)?$", re.I)
+_HOUR = re.compile(
+    r"(?:at |a las? )?(?:(?:[01]?\d|2[0-4])(?:[:.]\d\d)?(?: ?[ap]\.?m\.?| ?h)?|one|two|three|four"
+    r"|five|six|seven|eight|nine|ten|eleven|twelve|una|dos|tres|cuatro|cinco|seis|siete|ocho|nueve"
+    r"|diez|once|doce)$",
+    re.I,
+)
 
 
 _DIFFERENCE = re.compile(
@@ -818,7 +824,7 @@ def _with_ranges(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int
     for start, end in spans:
         is_range = (
             bool(found)
-            and _RANGE.fullmatch(text, found[-1][1], start) is not None
+            and RANGE.fullmatch(text, found[-1][1], start) is not None
             and all(_HOUR.match(text[slice(*one)]) for one in (found[-1], (start, end)))
             and not _BEFORE_CHANGE.search(text, 0, found[-1][0])
         )

@@ -526,6 +526,41 @@ def _answer(said: list[str], question: str) -> list[str]:
         (["el médico me dio losartán de 50"], "¿cuánto losartán tomo?", "50"),
         (["mi señora se llama Olga"], "¿cómo se llama mi mujer?", "Olga"),
         (["I take the bus to work"], "how do I get around?", "bus"),
+        # Hours.
+        (
+            ["I work six till two", "I'm on lates instead, two till ten"],
+            "what hours do I work?",
+            "two till ten",
+        ),
+        (
+            ["trabajo de seis a dos", "ahora trabajo de dos a diez"],
+            "¿de qué hora a qué hora trabajo?",
+            "de dos a diez",
+        ),
+        (
+            ["the shop's open from 9 to 6", "we close at 5 now"],
+            "when does the shop close?",
+            "9 to 5",
+        ),
+        (["trabajo de 8 a 3", "ahora salgo a las 4"], "¿hasta qué hora trabajo?", "8 a 4"),
+        (
+            ["voy a judo los lunes y jueves", "ya solo voy los jueves"],
+            "¿qué días voy a judo?",
+            "Voy a judo los jueves",
+        ),
+        # Names.
+        (["I'm with EE", "switched to O2"], "which network am I with?", "O2"),
+        (
+            ["Blas se ha echado novia, se llama Inés"],
+            "¿cómo se llama la novia de Blas?",
+            "novia; se llama Inés",
+        ),
+        (["I live with Jo and Kit", "Kit snores"], "does Kit snore?", "Kit snores"),
+        (
+            ["I have to email Dr Roe on Monday", "done, emailed her"],
+            "what do I have to do on Monday?",
+            "emailed her",
+        ),
         (
             ["we live in a flat in Leith", "I'm a tailor, mostly from home"],
             "where do we live?",
@@ -596,6 +631,10 @@ def test_what_was_before_is_told_where_it_may_be_asked_for(
                 "me he borrado de yoga, no me daba la vida",
             ],
             "inglés",
+        ),
+        (
+            ["the wifi is Casa and the password 44dogs", "changed the password, it's 55cats now"],
+            "The wifi is Casa",
         ),
         (
             ["Tengo una imprenta con mi primo Saúl", "somos tres: Saúl, el Rubio y yo"],
