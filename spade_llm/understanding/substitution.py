@@ -206,7 +206,7 @@ def has_details(new: Statement) -> bool:
 def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
     """The typed values of an earlier statement that those of a text may replace: a place does not
     replace a person."""
-    found = dict(typed_values(earlier))
+    found = _with_days_joined(earlier)
     if numbers := _numbers_in_place_of(text, found.pop(ValueType.NUMBER, ()), earlier):
         found[ValueType.NUMBER] = numbers
     codes = [one.span(one.lastgroup or 0) for one in _CODE.finditer(earlier)]
@@ -219,8 +219,6 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
             # Of several beings, none is known to be meant.
             del found[of]
             continue
-        if of is ValueType.DAY:
-            found[of] = _joined(earlier, of, found[of])
         kinds = {kind_of(text, span) for span in types[of]} - {""}
         same = tuple(span for span in found[of] if kind_of(earlier, span) in kinds)
         if same and of is not ValueType.NAME:
@@ -239,6 +237,13 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
         if fitting:
             found[of] = fitting
     return found
+
+
+def _with_days_joined(text: str) -> dict[ValueType, _Values]:
+    """The typed values of a text, with the days of a list as one."""
+    found = dict(typed_values(text))
+    days = found.pop(ValueType.DAY, ())
+    return {**found, ValueType.DAY: _joined(text, ValueType.DAY, days)} if days else found
 
 
 def _numbers_in_place_of(text: str, spans: _Values, earlier: str) -> _Values:
