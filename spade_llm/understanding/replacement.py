@@ -49,6 +49,10 @@ _DONE = LazyPattern(
     r" (?P<verb>[^\W\d_]{3,}) (?P<rest>.+)$",
     re.IGNORECASE,
 )
+_DUE = LazyPattern(r"^(?:(?:my|our|the) )?(?P<rest>.+?)(?:['’]s| is| are) due\b", re.IGNORECASE)
+_HANDED_IN = LazyPattern(
+    r"(?:filed|submitted|paid|sent|handed|returned|posted|settled)$", re.IGNORECASE
+)
 WHEN = r"(?:(?:,? \d[\d.,]* ?(?:mg|mcg|µg|g|ml)\b)?(?: (?:in the|at|with|por las?) \w+)?)"
 """Dose and time of one of several things."""
 PAIR = re.compile(rf"\b(\w{{4,}}){WHEN}? (?:and|y|e) (\w{{4,}})\b", re.IGNORECASE)
@@ -372,7 +376,9 @@ _PLANNED = LazyPattern(
 def _is_done(new: str, task: str) -> bool:
     """Check whether a statement says that a task is done: `I've paid the gas` after `I have to pay
     the gas bill on Friday`."""
-    todo, done = _TASK.match(task), _DONE.match(new)
+    todo, done, due = _TASK.match(task), _DONE.match(new), _DUE.match(task)
+    if due and done and _HANDED_IN.match(done["verb"]):
+        return bool(stems_of(due["rest"]) & stems_of(done["rest"]))
     if not todo or not done or is_changed(todo["rest"]):
         return False
     verbs = strip_accents(todo["verb"].lower()), strip_accents(done["verb"].lower())

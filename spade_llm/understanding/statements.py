@@ -129,6 +129,9 @@ _RELATIVE = LazyPattern(r"^[\w-]+, (?:who|which|que|quien)\b", _I)
 """`…, Ben, who studies law`: no half of a statement, but more of what stands before it."""
 _LABEL = LazyPattern(r"^[^\W\d_]+ \S*\d\S*(?: \w+)?$")
 """`…, plate 4471 KLM`: it belongs to what stands before it."""
+_TWO_NOUNS = LazyPattern(
+    r"^(?:(?:the|my|our|el|la|mi) )?[\w-]+ (?:and|y|e) (?:(?:the|my|our|el|la|mi) )?[\w-]+$", _I
+)
 _NO_SUBJECT = LazyPattern(rf"^(?:(?:no|ya|ahora|se|les?|l[ao]s?) )*{THIRD_SPANISH}\b", _I)
 _POLITE = LazyPattern(r"\b(?:please|pls|por favor|porfa)\b", _I)
 _MARKUP = "-*<[{|#>"
@@ -598,20 +601,22 @@ def _rest(new: Statement, said: frozenset[str]) -> str:
     it is not double."""
     # A name beside a noun is no half: `my mum, Ann, picks them up`.
     replaced = BESIDE.sub(lambda found: "_" * len(found[0]), new.replaced)
+    if not said & concepts_of(new.replaced):
+        # "It's 1234 now (password)".
+        said = concepts_of(new.text)
+    rests = []
     for border in re.finditer(r"\s+(?:and|y)\s+|\s*[,;]\s+", replaced):
         halves = new.replaced[: border.start()], new.replaced[border.end() :]
         is_double = all(map(is_statement, halves)) and not _COMPLEMENT.match(halves[1])
         if not is_double or any(half in new.text for half in halves):
             continue
-        if _RELATIVE.match(halves[1]) or _LABEL.match(halves[1]):
+        if any(one.match(halves[1]) for one in (_RELATIVE, _LABEL, _TWO_NOUNS)):
             continue
-        if not said & concepts_of(new.replaced):
-            # "It's 1234 now (password)".
-            said = concepts_of(new.text)
         shares = [len(concepts_of(one) & said) / max(1, len(concepts_of(one))) for one in halves]
-        rest = halves[shares[0] >= shares[1]]
-        return "" if _has_other_values(new.text, rest) else _with_subject(rest, new.replaced)
-    return ""
+        rests.append(halves[shares[0] >= shares[1]])
+    # Of "two dogs, Bo at home and Al who is at Ann's" only Al's half, if Al is gone.
+    rest = max(rests, key=len, default="")
+    return "" if _has_other_values(new.text, rest) else _with_subject(rest, new.replaced)
 
 
 def _has_other_values(text: str, half: str) -> bool:

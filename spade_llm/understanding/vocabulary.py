@@ -233,6 +233,7 @@ _RELATIVES = _relatives()
 
 _PHRASES = (
     (r"\bmi viejo\b", "father"),
+    (r"\b(?:don['’]?t|do not) i (?:like|eat|enjoy)\b|\bqu[eé] no me gustan?\b", "dislike"),
     (r"\b(?:flat|apartment|room|place|house|bedsit|live|piso|apartamento|habitaci[oó]n|casa|viv(?:o|imos))\b[^.;]{1,40}, ?[£$€]? ?\d[\d.,]*(?: ?(?:€|euros?|pounds?|quid|dollars?))? (?:a|per|al|por) (?:month|week|mes|semana)\b", "rent"),
     (r"\bmi se[ñn]ora\b(?! (?:madre|de la limpieza))", "wife partner"),
     (r"\b(?:get|getting|move|moving) (?:around|about)\b", "transport"),
@@ -622,7 +623,7 @@ _LIGHT_WORDS = (
     "need needs needed put puts putting nuevo nueva nuevos nuevas voy vas va van ir iba hago haces hace hacen hacer doing make makes making da das dan puedo puede"
     " puedes poder quiero quiere quieres estamos estuve all too right good best tal mr mrs ms dr again"
     " after over along until want wants see use uses uso usa says said dice dijo day days year years"
-    " month months week weeks dia dias mes meses ano hora horas todo toda fin asi bit must take takes"
+    " month months week weeks dia dias mes meses ano hora horas todo toda fin asi bit must take takes due"
     " taking took brings happened first while mientras"
 )
 """Words that tell little of what a text is about; two texts may have nothing else in common."""
