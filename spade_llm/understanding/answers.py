@@ -416,6 +416,9 @@ class Question:
 def _asked_concepts(text: str) -> frozenset[str]:
     """The concepts of a question; those of a diet, too, if it asks what somebody may eat."""
     concepts = concepts_of(_HOW.sub("", text)) - _DO
+    if "dislike" in concepts:
+        # "What don't I like?"
+        concepts -= {"like"}
     if "medicine" in concepts and _MAY_TAKE.search(text):
         # Not "I take the bus".
         return concepts - concepts_of("take") | {"allergy"}
@@ -1414,8 +1417,15 @@ def is_personal(question: str) -> bool:
     return is_about_speaker(question) or bool(features(question).beings)
 
 
+_SOMEBODY = LazyPattern(
+    r"(?:the|a|this) (?:new )?(?:guy|girl|bloke|lad|woman|man|kid|temp|intern|lady|chap|dude)\b", _I
+)
+
+
 def _is_about_another(text: str, question: str) -> bool:
     found = _OTHER_SUBJECT.match(text)
+    if _SOMEBODY.match(text):
+        return True
     if found is None or found["name"].lower() in question.lower():
         return False
     # "Cleaner's called Bo": a noun at the beginning of a sentence.

@@ -340,7 +340,8 @@ _JOKE = LazyPattern(
 _SARCASM = LazyPattern(
     r"^(?:ja(?:ja)+|ha(?:ha)+|lol),? (?:yeah|sure|right|s[ií]|claro|ya|y)\b[^.!?]{,12}\b(?:and"
     r"|y) (?:my|mi)\b"
-    r"|^(?:oh,? )?(?:yeah|sure|right|of course|s[ií],? claro|claro)(?: right)?,? (?:i (?:just "
+    r"|^(?:oh,? )?(?:yeah|sure|right|of course|s[ií],? claro"
+    r"|(?:ya,? )?claro)(?: right)?,? (?:i (?:just "
     r"|really )?"
     r"(?:love|adore|enjoy)|me (?:encanta|chifla|flipa)n?)\b|.*[.!] Not[.!]$"
     r"|^(?:oh,? )?(?:yeah|sure|right|s[ií]|claro|ya)(?:,? (?:right|sure|claro|ya|seguro))*,? (?:and"
@@ -370,7 +371,7 @@ TAKEN_BACK = LazyPattern(
 _UNREAL = LazyPattern(
     r"\b(?:if (?!i (?:forget|need|lose|miss) (?:it|him|her|them)\b|possible|needed|you\b"
     r"|anyone\b|(?:that|it|this) (?:helps|matters|counts|makes)"
-    r"|i remember|i recall|memory)|unless|whether"
+    r"|i remember|i recall|memory)|whether|(?:^|[,;] )unless"
     r"|suppose|supposing|imagine (?!that!)\w|let['’]?s say|as if"
     r"|as though|i must be \d\d+|could (?:eat a horse|murder an?|kill for|sleep for a week)"
     r"|['’]d kill for|had (?:\w+ ){1,3}(?:dream|nightmare)s?\b"
@@ -1119,6 +1120,22 @@ _PARAPHRASES = (
             _I,
         ),
         r"dejé \g<old> por ",
+    ),
+    (
+        LazyPattern(
+            r"\bgave up(?: on)? (?P<old>(?:the )?[\w-]+) (?:and|to) "
+            r"(?:signed up for|took up|enrolled (?:in|on)|joined) ",
+            _I,
+        ),
+        r"swapped \g<old> for ",
+    ),
+    (
+        LazyPattern(
+            r"\bme (?:ha )?(?:quit|retir)(?:ó|ado|aron) (?P<old>(?:el|la) [\w-]+) y me (?:ha )?"
+            r"(?:mand|recet|pus|di|d)(?:ó|o|ado|ieron|aron) (?:el |la )?(?=[a-z])",
+            _I,
+        ),
+        r"me cambió \g<old> por ",
     ),
     (LazyPattern(r"\b(?:upped|just up) and (?=(?:moved|left|went|quit)\b)", _I), ""),
     (LazyPattern(r"^est[aá]s hablando con (?=(?:el|la|una?) )", _I), "soy "),

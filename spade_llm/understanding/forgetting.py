@@ -117,6 +117,7 @@ _ASKING = (
     r"|it(?:['’]d| would) be \w+ if you (?:could |would )?"
     r"|(?:would it be|is it) possible (?:for you )?to |is there (?:any|a) way (?:for you )?to "
     r"(?:make you |get you to )?|(?:it(?:['’]s| is) )?better (?:if you |that you |to )?"
+    r"|any chance (?:of |(?:that )?you (?:could |can |might )?)"
     r"|would you mind (?:awfully |terribly |very much |just )?|(?:te|le) agradecer[ií]a que "
     r"|te importar[ií]a |a ver si |(?:te|le) (?:pido|ruego) que "
     r"|(?:ser[ií]a|es) posible (?:que )?|hay (?:alguna )?(?:forma|manera) de que "
@@ -136,7 +137,8 @@ _REQUEST = LazyPattern(
     _I,
 )
 _POLITE = LazyPattern(
-    r"(?:can|could|would|will) (?:you|we)\b|(?:would it be|is it) possible\b|is there (?:any"
+    r"(?:can|could|would|will) (?:you|we)\b|any chance\b|(?:would it be|is it) possible\b"
+    r"|is there (?:any"
     r"|a) way\b"
     r"|puedes?\b|podr[ií]as?\b|te importar[ií]a\b|(?:ser[ií]a|es) posible\b"
     r"|hay (?:alguna )?(?:forma|manera) de\b",
@@ -286,6 +288,9 @@ _SEE_NO_MORE = LazyPattern(r"\b(?:ever again|again|any ?more|nunca m[aá]s|m[aá
 _ELLIPTIC = LazyPattern(r"^(?:el|la|los|las) (?=del? )", _I)
 """`La del banco`, behind what names the noun: `no debería dar claves`."""
 _CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
+_OF_MEMORY = LazyPattern(
+    r"^(?:(?:de|from|out of) )?(?:tus?|your) (?:memoria|recuerdos|notas|memory|notes|records)$", _I
+)
 _THAT = LazyPattern(
     r"^(?: *(?:that|que|about|the|lo de(?: que)?|(?:(?:de|from) )?(?:tus?|your) (?:memoria"
     r"|recuerdos"
@@ -303,11 +308,16 @@ _ALL_OF = LazyPattern(
     r"|recuerdes)(?: (?:know|have|hold|remember|keep))?(?: stored)? (?:about|on|of|del?|sobre) "
     r"(?P<topic>[^,]+?),? (?:can go|should go|must go|has to go|i want (?:it|that) gone|in the bin"
     r"|al olvido|a la basura|fuera|que desaparezca)\b.*$"
-    r"|^del? (?P<trace>[^,]+?) no (?:quiero que )?(?:quede|dejes|quedes? con) (?:ni )?(?:rastro"
+    r"|^del? (?P<trace>[^,]+?) no (?:quiero que )?(?:quede|dejes|quedes? con|(?:guard|recuerd"
+    r"|conserv)es|sepas|tengas)"
+    r" (?:ni )?(?:rastro"
     r"|nada)\b.*$"
     r"|^(?:no quiero|prefiero) que (?:no )?qued\w+ (?:ning[uú]n )?(?:registro|constancia|rastro"
     r"|nada) (?:del?|sobre) (?P<record>[^,]+)(?:,.*)?$"
     r"|^que (?P<unkept>[^,]+?) no quede (?:guardad[oa]|registrad[oa]|anotad[oa])\b.*$"
+    r"|^i (?:do(?:n['’]?t| not)) want (?:anything|things|stuff|that|any of that|what i said)"
+    r" (?:about|on) (?P<wish>[^,]+?) (?:kept|stored|saved|remembered|recorded|on record"
+    r"|in there)\b.*$"
     r"|^nothing (?:about|on|of) (?P<nothing>[^,]+?) (?:should|must|may|can|is to) (?:stay|remain"
     r"|be (?:kept|stored|saved|left))\b.*$"
     r"|^you (?:did(?:n['’]?t| not)|never) (?:hear|heard|get|got) (?P<heard>[^,]+?) from me\b.*$"
@@ -398,6 +408,7 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
     if _IT.match(head.strip()) and (private := _PRIVATE.match(behind.strip())):
         topic = _INTRODUCTION.sub("", private["topic"])
         return ForgetRequest(topic=topic, is_all=True, is_explicit=is_explicit)
+    rest = _OF_MEMORY.sub("", rest)
     kept = found["kept"] if (found := _KEPT.search(rest)) else ""
     rest = _KEPT.sub("", rest)
     rest = _without_reason(rest)

@@ -26,7 +26,7 @@ from spade_llm.understanding.vocabulary import (
     typed_values,
     values_of_part,
 )
-from spade_llm.understanding.wording import SPANISH_FIRST_PERSON
+from spade_llm.understanding.wording import SPANISH_FIRST_PERSON, past_verb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -423,7 +423,8 @@ def _name_end(words: Sequence[re.Match[str]], first: int) -> int:
     word = re.sub(r"['’]s$", "", strip_accents(words[first][0].lower()))
     is_word = is_function_word(word) or any(map(is_concept, concepts_of(word) - {"origin"}))
     is_word = is_word or word in _ADVERBS
-    if first == 0 and word in SPANISH_FIRST_PERSON and last == 1 and last < len(words):
+    is_verb = word in SPANISH_FIRST_PERSON or bool(past_verb(words[first][0].lower()))
+    if first == 0 and is_verb and last == 1 and last < len(words):
         # "Curro tiene …": a verb in the first person has no other verb behind it.
         is_word = not _THIRD.match(words[last][0])
     before = [one[0] for one in words[max(0, first - 2) : first]]

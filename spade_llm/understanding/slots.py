@@ -133,7 +133,7 @@ _OF_SPEAKER = LazyPattern(
 @cache
 def _swapped_to() -> LazyPattern:
     return LazyPattern(
-        r"^(?:(?:i|we|me|nos)(?:['’](?:ve|m|re)| have| he| hemos)? "
+        r"^(?:(?:i|we|me|nos)(?:['’](?:ve|m|re)| have| he| hemos| was)?(?: been)? "
         r"|(?:my|our|mi|nuestr[oa]) [^,;]{2,30}?(?:['’]s| has| is| se)? )?(?:he |hemos |ha )?"
         rf"(?:{swap_verbs()})(?! de\b)(?: my \w+| our \w+)?(?: over| back| across)? "
         r"(?:to|onto|on|al?|del?) (?:the |la |el |los |las )?(?P<new>[^,;]{2,30}?)"
@@ -386,7 +386,8 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
         return None
     new = does["new"]
     # "I have a cat now" says nothing of the dog.
-    classes = concepts_of(new) & (CLASSES if found else CLASSES - {"animal", "pet"})
+    of_kind = CLASSES | {"medicine"} if found else CLASSES - {"animal", "pet"}
+    classes = concepts_of(new) & of_kind
     types = values_of_part(new)
     if found and not types and len(new.split()) == 1 and not any(map(is_concept, concepts_of(new))):
         # A brand in lower case.

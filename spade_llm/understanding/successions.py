@@ -757,8 +757,14 @@ def _with_object(text: str, earlier: str, announcement: str) -> Statement | None
     place = [n for n in place if value_key(before[n]) & named] or place
     if not place or place != list(range(place[0], place[-1] + 1)):
         return with_class(earlier, new, concepts_of(new) & CLASSES)
+    if _AT.search(" ".join(["", *before[: place[0]], ""])):
+        # "I'm a waiter at a hotel": no object.
+        return None
     changed = [*before[: place[0]], new, *before[place[-1] + 1 :]]
     return Statement(text=" ".join(changed), is_change=True, replaced=earlier)
+
+
+_AT = LazyPattern(r" (?:at|in|from|en) (?:(?:an?|the|my|una?|el|la|mi) )?$", _I)
 
 
 def _with_new(text: str, earlier: str, announcement: str) -> Statement | None:
@@ -829,6 +835,11 @@ def _verbs(text: str) -> frozenset[str]:
     return frozenset(re.sub(r"(?<=\w{3})(?:ing|e)$", "", one) for one in found)
 
 
+_HAS_JOB = LazyPattern(
+    r"i(?:['’]m| am| work as) |(?:soy|(?:trabajo|laburo|curro) (?:de|como)) ", _I
+)
+
+
 def _topic(statement: str, announcement: str) -> str:
     """The words that name what a statement is about, without its value."""
     found = COPULA.match(statement)
@@ -839,11 +850,13 @@ def _topic(statement: str, announcement: str) -> str:
     for start, end in spans:
         bare = f"{bare[:start]} {bare[end:]}"
     named = value_key(ended_thing(ended_part(announcement)))
+    # "I'm a cook": the profession is the value.
+    no_topics = _TIMES_OF_DAY | ({"profession"} if _HAS_JOB.match(statement) else set())
     words = [
         word
         for word in re.findall(r"[^\W_]+", bare)
         if any(is_concept(one) and one not in general() for one in concepts_of(word))
-        and not concepts_of(word) & _TIMES_OF_DAY
+        and not concepts_of(word) & no_topics
         and word.lower() not in SPANISH_FIRST_PERSON
         and not (bare.startswith(word) and _SPANISH_VERB.match(word))
         and not value_key(word) & named

@@ -233,6 +233,10 @@ _RELATIVES = _relatives()
 
 _PHRASES = (
     (r"\bmi viejo\b", "father"),
+    (r"\b(?:on|doing|working|do|work) (?:nights|days|earlies|lates|shifts) (?:at|in|for)\b|\bfreelanc\w+|\bretired from\b", "work"),
+    (r"\bcompart\w+ (?:piso|casa|cuarto|habitaci[oó]n)\b", "roommate home"),
+    (r"\b(?:i|we)(?:['’]ve)? lent\b|\ble(?:s)? (?:he prestado|prest[eé])\b", "owe"),
+    (r"\bentra(?:ba|bas|ban) (?:antes|a (?:las?|trabajar))\b", "work begin"),
     (r"\b(?:don['’]?t|do not) i (?:like|eat|enjoy)\b|\bqu[eé] no me gustan?\b", "dislike"),
     (r"\b(?:flat|apartment|room|place|house|bedsit|live|piso|apartamento|habitaci[oó]n|casa|viv(?:o|imos))\b[^.;]{1,40}, ?[£$€]? ?\d[\d.,]*(?: ?(?:€|euros?|pounds?|quid|dollars?))? (?:a|per|al|por) (?:month|week|mes|semana)\b", "rent"),
     (r"\bmi se[ñn]ora\b(?! (?:madre|de la limpieza))", "wife partner"),

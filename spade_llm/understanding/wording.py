@@ -191,12 +191,12 @@ def _to_second_spanish(text: str) -> str:
     verb = _SPANISH_VERB.match(text)
     is_own = verb and _FIRST_PERSON.search(verb["verb"]) and not _OF_NAMED.match(text)
     lower = verb["verb"].lower() if is_own and verb else ""
-    is_known = lower in _SPANISH or bool(_past_verb(lower) or _NOT_PAST.match(lower))
+    is_known = lower in _SPANISH or bool(past_verb(lower) or _NOT_PAST.match(lower))
     if lower and not is_known:
         return f"«{text}»"
     words = [found[0].lower() for found in _WORD.finditer(text)]
     is_past = bool(_PAST.search(text) or any(map(_is_only_past, words)))
-    is_past = is_past or any(map(_past_verb, words))
+    is_past = is_past or any(map(past_verb, words))
     first = _WORD.search(text)
     # "Curro tiene …" is a name, "me gusta …" has none.
     may_be_name = first and (
@@ -215,7 +215,7 @@ def _to_second_spanish(text: str) -> str:
         if word not in _SPANISH:
             if has_article:
                 return found[0]
-            return _past_verb(word) or _plural_verb(found[0], is_past=is_past)
+            return past_verb(word) or _plural_verb(found[0], is_past=is_past)
         if word in _NOT_FIRST and not (verb and verb.start("verb") == start):
             return found[0]
         # Behind an article it is a noun (`el trabajo`); possessives stand there as well, and verbs
@@ -227,7 +227,7 @@ def _to_second_spanish(text: str) -> str:
     return _lower_first(_WORD.sub(told, _BEHIND_INFINITIVE.sub(r"\g<verb>te", text)))
 
 
-def _past_verb(word: str) -> str:
+def past_verb(word: str) -> str:
     """`Pintaste` for `pinté`; empty for another word."""
     found = None if _NOT_PAST.match(word) else _PAST_VERB.match(word)
     if not found:

@@ -526,6 +526,55 @@ def _answer(said: list[str], question: str) -> list[str]:
         (["el médico me dio losartán de 50"], "¿cuánto losartán tomo?", "50"),
         (["mi señora se llama Olga"], "¿cómo se llama mi mujer?", "Olga"),
         (["I take the bus to work"], "how do I get around?", "bus"),
+        (["I'm on days at the Nuffield this week"], "where do I work?", "Nuffield"),
+        (
+            ["I'm coeliac so no beer for me unless it's gluten free"],
+            "what condition do I have?",
+            "coeliac",
+        ),
+        (["I freelance as a translator"], "what work do I do?", "translator"),
+        (["since I retired from the navy I spend my days fishing"], "where did I work?", "navy"),
+        (["le presté 90 euros a mi cuñado Rafa"], "¿quién me debe dinero?", "Rafa"),
+        (["I teach drama", "the new guy Ned teaches maths"], "what do I teach?", "I teach drama"),
+        (
+            ["I'm a waiter at a hotel", "quit the hotel, I'm driving a van now"],
+            "what's my job?",
+            "I'm driving a van now",
+        ),
+        (
+            ["I take ramipril at night", "it gave me a cough so I've been switched to losartan"],
+            "what do I take at night?",
+            "losartan",
+        ),
+        (
+            [
+                "tomo omeprazol para el estómago",
+                "la médica me quitó el omeprazol y me mandó famotidina",
+            ],
+            "¿qué tomo para el estómago?",
+            "famotidina",
+        ),
+        (
+            ["I'm taking evening classes in German", "gave up on German and signed up for weaving"],
+            "what evening class am I taking?",
+            "weaving",
+        ),
+        (
+            ["laburo de mozo en un bar de Lanús", "Renuncié al bar, ahora manejo un taxi"],
+            "¿de qué laburo?",
+            "taxi",
+        ),
+        (["I hate olives"], "what don't I like?", "olives"),
+        (
+            ["VAT return is due on the 7th of May", "filed the VAT return!"],
+            "is the VAT return done?",
+            "filed",
+        ),
+        (
+            ["VAT return is due on the 7th of May", "my landlord wants the rent on the 1st"],
+            "when is rent due?",
+            "landlord",
+        ),
         # Hours.
         (
             ["I work six till two", "I'm on lates instead, two till ten"],
@@ -633,6 +682,13 @@ def test_what_was_before_is_told_where_it_may_be_asked_for(
             "inglés",
         ),
         (
+            [
+                "I've two staff, Jess on the till and Olly who bakes with me",
+                "Olly's handed in his notice",
+            ],
+            "Jess on the till",
+        ),
+        (
             ["the wifi is Casa and the password 44dogs", "changed the password, it's 55cats now"],
             "The wifi is Casa",
         ),
@@ -669,6 +725,7 @@ def test_what_is_told_of_something_else_ends_nothing(said: list[str], holds: str
         "had the strangest dream, I was married to a vet called Otto",
         'the song goes "my name is Sue, I live by the sea with my mother"',
         "hagamos como que soy reina y mi castillo está en Escocia",
+        "ya, claro, me encanta que me despierten a las seis",
         "oh yeah sure, I'm a duke and I live in a castle, obviously",
         "I'd rather you didn't store anything about my tablets",
         "preferiría que no te quedaras con lo de mis pastillas",

@@ -271,6 +271,10 @@ def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_expl
         ("better not to keep my pin", "my pin"),
         ("ya no hace falta que sepas mi peso", "mi peso"),
         ("borra de tu memoria el nombre de mi gestor", "el nombre de mi gestor"),
+        ("any chance you could forget my old address?", "my old address"),
+        ("de mi tía no guardes nada", "mi tía"),
+        ("I don't want anything about Kate kept", "Kate"),
+        ("eso del juicio de Luis era un secreto, quítalo de tu memoria", "juicio de Luis"),
         # Without an order to forget.
         ("haz de cuenta que no te dije nada de Marcos", "Marcos"),
         ("nothing about Kate should stay in there", "Kate"),
