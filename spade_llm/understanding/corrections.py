@@ -53,6 +53,7 @@ from spade_llm.understanding.vocabulary import (
     value_key,
     values_of_part,
 )
+from spade_llm.understanding.wording import past_verb
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -803,12 +804,12 @@ def _restated_recently(
     is_bare = is_short and (not own or bool(_BY_SPEAKER.match(text)))
     if not (is_change or _DONE_TO.search(text)) or not (_PRONOUN.match(text) or is_bare):
         return None
-    verbs = _SPANISH_VERBS & set(split_words(text))
+    verbs = {one for one in split_words(bare) if one in _SPANISH_VERBS or past_verb(one)}
     for one in reversed(known[-MAX_BACK:]):
         # What both name says what is meant, and takes nothing's place.
         new = without_known(bare, types, one)
         if is_of_another(text, one) or not verbs <= set(split_words(one)):
-            # "Ya solo voy los lunes" tells nothing of what is taken.
+            # "Ya solo voy los lunes", "ya pagué a Ana": nothing of what is done with others.
             continue
         if not new and _ONLY.search(text):
             new = types

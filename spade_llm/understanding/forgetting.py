@@ -217,6 +217,16 @@ _INTRODUCTION = LazyPattern(
     r"|acabo|(?:decir|contar)(?:te|le|os)?|me|la|el)\b[ ,:]*)+",
     _I,
 )
+_BIN_IT = LazyPattern(
+    rf"^{_ASKING}(?:{_VERB}|{_VERB_OF_MANY}) (?P<rest>it|that|this|eso)[.!?]*$", _I
+)
+_REGRETS = LazyPattern(
+    r"\b(?:wish i|i should(?:n['’]?t| not| never)|i regret|ojal[aá] no|no (?:ten[ií]a que|deb[ií])"
+    r"|me arrepiento)\b.*\b(?:said|told|mentioned|brought|telling|dicho|contado|cont[eé]|contarte"
+    r"|hablado|decir\w*)\b",
+    _I,
+)
+"""What should not have been said, before `can you bin that`."""
 _LAST = LazyPattern(
     r"^ *(?:(?:all|everything|what|that|this|it|one|ese|esa|eso de|lo|eso|esto|lo que|la|las|los"
     r"|i|you|just|now|very|last|thing|message|said|told|acabo de|decir|decirte|he dicho"
@@ -273,7 +283,8 @@ _JUDGEMENT = LazyPattern(
     _I,
 )
 _TOLD_YOU = LazyPattern(
-    r"\b(?:told (?:you|ya)|tell(?:ing)? you|gave you|giv(?:en|ing) you|keep(?:ing)?|stor(?:e|ing)"
+    r"\b(?:said(?: anything)?(?= about)|mentioned|told (?:you|ya)|tell(?:ing)? you|gave you"
+    r"|giv(?:en|ing) you|keep(?:ing)?|stor(?:e|ing)"
     r"|haber(?:te)?(?:l[ao]s?)? (?:dado|contado|dicho)|dar(?:te)?|contar(?:te)?|andar dando)"
     r"(?: about| de| sobre)? "
     r"(?P<topic>(?:my|our|the|(?:lo |eso )del?(?: la)?|el|la|los|las|mi|nuestr[oa]) (?:(?!in\b"
@@ -377,15 +388,24 @@ def read_forget_request(text: str) -> ForgetRequest | None:
         return ForgetRequest(topic=topic, is_all=True)
     parts = _PARTS.split(text)
     for number, part in enumerate(parts):
-        bare = part[lead_in_end(part) :]
+        bare, before = part[lead_in_end(part) :], ", ".join(parts[:number])
         if found := _BEHIND.match(bare):
             topic = _INTRODUCTION.sub("", _named(found))
             return ForgetRequest(topic=topic, is_all=True)
-        if found := _REQUEST.match(bare):
-            rest = ", ".join([found["rest"] or found["rest2"] or "", *parts[number + 1 :]])
-            before = ", ".join(parts[:number])
+        if found := _REQUEST.match(bare) or _of_regret(bare, before):
+            rest = ", ".join([_rest_of(found), *parts[number + 1 :]])
             return _request(rest.strip(" .!?,"), before, is_explicit=bool(_EXPLICIT.search(text)))
     return None
+
+
+def _of_regret(text: str, before: str) -> re.Match[str] | None:
+    """The request of `can you bin that` behind `I wish I hadn't told you about Ann`."""
+    return _BIN_IT.match(text) if _REGRETS.search(before) else None
+
+
+def _rest_of(request: re.Match[str]) -> str:
+    """The words behind the verb of a request."""
+    return next(filter(None, request.groups()), "")
 
 
 def _topic_of_sentence(text: str) -> str:

@@ -506,7 +506,7 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
             (found, one)
             for one in latest
             for found in noun_phrases(one)
-            if found.fits(kind) and not _NOT_MEANT.search(found.text)
+            if found.fits(kind) and not (_NOT_MEANT.search(found.text) or _is_own_name(found, one))
         ]
         age = {one: number for number, one in enumerate(reversed(latest))}
         fitting.sort(
@@ -532,6 +532,14 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         several = next((one for one in noun_phrases(known[-1]) if one.is_plural), None)
         return (several.text, known[-1]) if several else ("", "")
     return "", ""
+
+
+def _is_own_name(mention: Mention, statement: str) -> bool:
+    """Check whether a mention is the name that the speaker tells as their own, or their work."""
+    own = _OWN_NAME.match(statement)
+    is_own = mention.text.startswith(("my ", "our ", "mi ", "nuestr"))
+    is_work = "profession" in concepts_of(mention.text) and not is_own
+    return own is not None and (mention.start == own.end() - 1 or is_work)
 
 
 def _topic_being(statement: str) -> Mention | None:
@@ -607,7 +615,8 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
         if subject and is_subject and subject.is_plural == bool(_PLURAL_VERB.match(text)):
             noun = _with_name(subject.text, before)
             return f"{noun[:1].upper()}{noun[1:]} {text[0].lower()}{text[1:]}"
-        latest = sorted(reversed(known[-MAX_BACK:]), key=lambda one: _likeness(text, one))[::-1]
+        others = [one for one in known[-MAX_BACK:] if not _OWN_NAME.match(one)]
+        latest = sorted(reversed(others), key=lambda one: _likeness(text, one))[::-1]
         first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
         # "Han cambiado el pin": they, not the neighbour.
         is_plural = bool(_PLURAL_VERB.match(text))
@@ -629,6 +638,14 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     is_owner = pronoun["pronoun"].lower() in ("his", "her")
     rest = _WILL.sub(" will", pronoun["rest"])
     return f"{noun}'s{rest}" if is_owner else f"{noun}{rest}"
+
+
+_OWN_NAME = LazyPattern(
+    r"^(?:(?:yo )?soy|me llamo|mi nombre es|i['’]?m|i am|my name(?:['’]s| is)|call me)"
+    r" (?-i:[A-ZÁÉÍÓÚÑ])",
+    _I,
+)
+"""A statement about the speaker that begins with a name, which no `he` means."""
 
 
 def _same_subject(pronoun: re.Match[str], before: str, known: Sequence[str]) -> str:

@@ -158,6 +158,11 @@ _NEWBORN = LazyPattern(
     _I,
 )
 """A boy or a girl, behind the message that the baby has come."""
+_NAMED_BY_THEM = LazyPattern(
+    r"^(?:(?:they|we)(?:['’](?:re|ve)| are| have)? (?:call|nam)(?:ing|ed) (?:him|her|it)"
+    r"|se llama(?:r[aá])?|l[aeo] (?:llam|pus|hemos|han)\w*) ",
+    _I,
+)
 _SOMEONE = LazyPattern(r"\b(?:some(?:one|body) new|alguien)\b", _I)
 _COMPLEMENT = LazyPattern(
     r"^(?:\d+|for|with|in|at|on|to|from|of|because|since|para|con|en|del?|por"
@@ -285,6 +290,7 @@ def _is_of_new(text: str, before: str) -> bool:
         (_SHE_OR_HE.match(text) and _SOMEONE.search(before))
         or (_THEY.match(text) and INTRODUCES.search(before))
         or (_NEWBORN.match(text) and "baby" in features(before).concepts)
+        or (_NAMED_BY_THEM.match(text) and _NEWBORN.match(before))
     )
 
 

@@ -233,6 +233,7 @@ _RELATIVES = _relatives()
 
 _PHRASES = (
     (r"\bmi viejo\b", "father"),
+    (r"\b(?:see|seeing|saw) (?:the|my|a) (?:\w+ )?(?:consultant|specialist|surgeon|nurse|gp|physio|dietician)\b", "doctor appointment"),
     (r"\b(?:on|doing|working|do|work) (?:nights|days|earlies|lates|shifts) (?:at|in|for)\b|\bfreelanc\w+|\bretired from\b", "work"),
     (r"\bcompart\w+ (?:piso|casa|cuarto|habitaci[oó]n)\b", "roommate home"),
     (r"\b(?:i|we)(?:['’]ve)? lent\b|\ble(?:s)? (?:he prestado|prest[eé])\b", "owe"),

@@ -575,6 +575,29 @@ def _answer(said: list[str], question: str) -> list[str]:
             "when is rent due?",
             "landlord",
         ),
+        # Who is meant.
+        (
+            ["soy Toño, electricista", "ya ha nacido, es niño, se llama Biel"],
+            "¿cómo me llamo?",
+            "Toño",
+        ),
+        (["I'm Sid, a plumber", "she's called Ann"], "what's my name?", "Sid"),
+        (
+            ["los martes voy a pádel con Sergi", "le debo 60 a Hacienda", "ya pagué a Hacienda"],
+            "¿con quién voy a pádel?",
+            "Sergi",
+        ),
+        (["le debo 60 a Hacienda", "ya pagué a Hacienda"], "¿le debo algo a Hacienda?", "pagué"),
+        (
+            ["My sister's expecting in May", "it's a boy, they're calling him Noel"],
+            "what's the baby called?",
+            "Noel",
+        ),
+        (
+            ["seeing the consultant on the 9th", "appointment's been brought forward to the 2nd"],
+            "when do I see the consultant?",
+            "2nd",
+        ),
         # Hours.
         (
             ["I work six till two", "I'm on lates instead, two till ten"],

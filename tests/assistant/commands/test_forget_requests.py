@@ -275,6 +275,7 @@ def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_expl
         ("de mi tía no guardes nada", "mi tía"),
         ("I don't want anything about Kate kept", "Kate"),
         ("eso del juicio de Luis era un secreto, quítalo de tu memoria", "juicio de Luis"),
+        ("wish I hadn't said about Kate, can you bin that", "Kate"),
         # Without an order to forget.
         ("haz de cuenta que no te dije nada de Marcos", "Marcos"),
         ("nothing about Kate should stay in there", "Kate"),
