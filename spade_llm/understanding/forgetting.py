@@ -226,7 +226,7 @@ _REGRETS = LazyPattern(
     r"|hablado|decir\w*)\b",
     _I,
 )
-"""What should not have been said, before `can you bin that`."""
+"""Regret that something was said, before `can you bin that`."""
 _LAST = LazyPattern(
     r"^ *(?:(?:all|everything|what|that|this|it|one|ese|esa|eso de|lo|eso|esto|lo que|la|las|los"
     r"|i|you|just|now|very|last|thing|message|said|told|acabo de|decir|decirte|he dicho"
