@@ -1137,6 +1137,22 @@ _PARAPHRASES = (
         ),
         r"me cambió \g<old> por ",
     ),
+    (
+        LazyPattern(r"^(?:hey,? |hi,? )?it['’]?s (?P<name>(?-i:[A-Z])[a-z]+) here\b", _I),
+        r"I'm \g<name>",
+    ),
+    (
+        # "Ann dropped the drums, doing drama instead".
+        LazyPattern(
+            r"^(?P<subject>(?:(?:my|our) [\w-]+(?: (?-i:[A-Z])\w+)?|(?-i:[A-Z])[a-z]+)"
+            r"(?<!\bI)(?<!\bWe)(?<!\bThey))(?P<first>(?:['’]s| has)? (?:dropped|quit|left|stopped"
+            r"|given up|gave up|switched|moved|started|finished|packed in)\b[^,;]*), "
+            r"(?=(?:doing|playing|taking|learning|studying|working|living|going|training|driving"
+            r"|seeing)\b)",
+            _I,
+        ),
+        r"\g<subject>\g<first>; \g<subject> is ",
+    ),
     (LazyPattern(r"\b(?:upped|just up) and (?=(?:moved|left|went|quit)\b)", _I), ""),
     (LazyPattern(r"^est[aá]s hablando con (?=(?:el|la|una?) )", _I), "soy "),
     (

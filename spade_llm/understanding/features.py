@@ -45,6 +45,8 @@ _ENDED = LazyPattern(
     r"|resigned|hand(?:ed|ing) in (?:my|his|her) (?:notice|resignation)"
     r"|g(?:ave|iven) (?:in )?(?:my|his|her) notice"
     r"|cancel\w+|(?:is|are|was|were|['’]s) (?:all )?off(?=$|[,.;!]| now\b| again\b)|scrapped|axed"
+    r"|closed down"
+    r"|shut (?:down|its doors)|(?:gone|went) bust|(?:ha|han) cerrado(?! (?:a las?|por)\b)"
     r"|called off|fell through|fallen through|sold|flogged|ditched|dumped"
     r"|(?:gave|given|had to give)(?= (?:(?!back\b|up\b)[\w'’-]+ ){1,3}?to (?:my|our|his|her|an?|the"
     r"|(?-i:[A-Z])\w+)\b)"

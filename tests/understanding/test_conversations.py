@@ -577,6 +577,20 @@ def _answer(said: list[str], question: str) -> list[str]:
         ),
         # Who is meant.
         (
+            [
+                "Nell plays the drums on Mondays",
+                "Nell dropped the drums, doing judo on Fridays instead",
+            ],
+            "what does Nell do on Fridays?",
+            "Nell is doing judo",
+        ),
+        (["hey it's Lou here, I work in Bath"], "what's my name?", "Lou"),
+        (
+            ["los sábados comemos en el Faro", "han cerrado el Faro, ahora vamos al Puerto"],
+            "¿dónde comemos los sábados?",
+            "Puerto",
+        ),
+        (
             ["soy Toño, electricista", "ya ha nacido, es niño, se llama Biel"],
             "¿cómo me llamo?",
             "Toño",
