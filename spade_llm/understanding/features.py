@@ -75,7 +75,7 @@ _ENDED = LazyPattern(
     r"|me (?:he )?borr(?:é|ad[oa])|(?:me|nos|le) (?:(?:han|ha) (?:quitado|retirado)"
     r"|(?:quit|retir)(?:ó|aron))|(?:took|taken|taking) (?:me|us|him|her|them) off"
     r"|devolv(?:í|imos)|devuelto|pas[eo] de|se acab(?:ó|aron)"
-    r"|se (?:me |nos |le )?(?:cae|cay[óo]|ha ca[ií]do)|largu[eé]"
+    r"|se (?:ha salido|sali[oó]) del?\b|se (?:me |nos |le )?(?:cae|cay[óo]|ha ca[ií]do)|largu[eé]"
     r"|se (?:me|nos|le) (?:ha |han )?(?:romp|rot|perdi|estrope|escacharr|quem|muri|muert)\w+"
     r"|separ(?:é|ado|amos)"
     r"|divorci\w+)(?!\w)",

@@ -715,7 +715,9 @@ def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -
     if not known:
         return text
     if (to_them := _TO_THEM.match(text)) and not _DOUBLED.match(text, to_them.start("le")):
-        known = known[-1:] if _topic_being(known[-1]) else known
+        # "La cafetera es nueva", "le toca revisión": no being of an earlier statement.
+        is_of_last = _topic_being(known[-1]) or _SUBJECT_THING.match(known[-1])
+        known = known[-1:] if is_of_last else known
     if is_next and _OWNED_BY_OTHER.match(text) and antecedent(text, known[-1:])[0]:
         known = known[-1:]
     is_there = bool(_THERE.search(text))
@@ -731,6 +733,9 @@ def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -
     )
     is_short = ";" not in known[-1] and len(known[-1]) <= MAX_ANTECEDENT_CHARS
     return f"{known[-1]}; {text}" if is_open and is_short else text
+
+
+_SUBJECT_THING = LazyPattern(r"^(?:el|la|mi) [^\W\d_]+ (?:es|est[aá]|era|tiene|va|toca)\b", _I)
 
 
 def _place_in(statement: str) -> str:

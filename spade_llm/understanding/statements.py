@@ -276,11 +276,21 @@ def _read_clauses(
             statements.append(one)
             known.append(one.text)
     return Reading(
-        statements=tuple(statements[:MAX_STATEMENTS]),
+        statements=tuple(_without_parts(statements)[:MAX_STATEMENTS]),
         questions=_questions(clauses),
         clauses=tuple(clauses),
         takes_back=takes_back,
     )
+
+
+def _without_parts(statements: Sequence[Statement]) -> list[Statement]:
+    """The statements without those that another one says with more words behind them."""
+    texts = [one.text for one in statements]
+    return [
+        one
+        for one in statements
+        if not any(text.startswith((f"{one.text} (", f"{one.text}, ")) for text in texts)
+    ]
 
 
 def _is_of_new(text: str, before: str) -> bool:
@@ -507,6 +517,10 @@ def _leaves_value(text: str, corrected: Statement) -> bool:
     clause has another one, or leaves out its price: `a firm charges me £60`, or `my accountant is a
     firm`, after `I use a firm now, £75 a month`."""
     new, old = values_of_part(text), typed_values(corrected.replaced)
+    role = _NEW_ROLE.search(text)
+    if role and role["noun"].lower() not in corrected.text.lower():
+        # "A chiropractor, Hugo" is no physio of that name.
+        return True
     price = _PRICE.search(text)
     amount = (price["number"] or price["amount"]) if price else ""
     is_price_left = amount not in corrected.text
@@ -521,6 +535,14 @@ def _leaves_value(text: str, corrected: Statement) -> bool:
             for kind in (ValueType.NUMBER, ValueType.DAY)
         )
     )
+
+
+_NEW_ROLE = LazyPattern(
+    r"\b(?:an?|una?) (?P<noun>[^\W\d_]{4,}),? (?:(?:called|named|que se llama|llamad[oa]) )?"
+    r"(?-i:[A-ZÁÉÍÓÚÑ])\w+$",
+    _I,
+)
+"""Role and name of somebody new: `a chiropractor, Hugo`."""
 
 
 def _leaves_profession(text: str, corrected: Statement) -> bool:

@@ -578,6 +578,14 @@ def _answer(said: list[str], question: str) -> list[str]:
         # Who is meant.
         (
             [
+                "voy con una fisio que se llama Karla",
+                "ya no voy con Karla, ahora con un osteópata, Hugo",
+            ],
+            "¿con quién voy?",
+            "osteópata, Hugo",
+        ),
+        (
+            [
                 "Nell plays the drums on Mondays",
                 "Nell dropped the drums, doing judo on Fridays instead",
             ],
@@ -831,6 +839,14 @@ def test_statements_of_one_message_do_not_end_each_other() -> None:
 )
 def test_a_fact_that_has_what_its_message_told(fact: str, text: str, has_it: bool) -> None:
     assert tells_value_of(fact, text) is has_it
+
+
+def test_what_is_due_belongs_to_the_thing_that_was_spoken_of() -> None:
+    told = statements_of(
+        ["mi esposa Eva es abogada", "la lavadora es una Bosch", "le toca revisión el 5 de junio"]
+    )
+
+    assert told[-1] == "Le toca revisión el 5 de junio"
 
 
 def test_a_subject_is_told_once_in_spanish() -> None:
