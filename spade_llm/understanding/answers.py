@@ -1420,6 +1420,7 @@ def is_personal(question: str) -> bool:
 _SOMEBODY = LazyPattern(
     r"(?:the|a|this) (?:new )?(?:guy|girl|bloke|lad|woman|man|kid|temp|intern|lady|chap|dude)\b", _I
 )
+"""`The new guy teaches maths`."""
 
 
 def _is_about_another(text: str, question: str) -> bool:

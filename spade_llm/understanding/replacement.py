@@ -278,10 +278,11 @@ _DIET = LazyPattern(
     _I,
 )
 _WORKLESS = LazyPattern(
-    r"\b(?:unemployed|out of work|jobless|between jobs|en (?:el )?paro|desemplead[oa]|sin trabajo"
-    r"|looking for (?:a job|work)|buscando trabajo)\b",
+    r"\b(?:unemployed|(?<!get )(?<!gets )(?<!got )out of work|jobless|between jobs|en (?:el )?paro"
+    r"|desemplead[oa]|sin trabajo)\b",
     _I,
 )
+"""The speaker has no work."""
 _WORKS = LazyPattern(
     r"^(?:i|i['’]ve)(?: now| just)? (?:work|started|start|got|landed|found) (?:at|for|as|working"
     r"|(?:a|the) (?:\w+ )?job|work)\b|^(?:ahora )?(?:trabajo (?:de|en|para|como)"

@@ -737,6 +737,8 @@ def test_what_was_before_is_told_where_it_may_be_asked_for(
             ["the wifi is Casa and the password 44dogs", "changed the password, it's 55cats now"],
             "The wifi is Casa",
         ),
+        (["I work at Ikea", "I get out of work at 5"], "I work at Ikea"),
+        (["I work at Ikea", "I'm looking for a job with fewer nights"], "I work at Ikea"),
         (
             ["Tengo una imprenta con mi primo Saúl", "somos tres: Saúl, el Rubio y yo"],
             "con mi primo Saúl",
