@@ -1103,6 +1103,10 @@ def _name_points(
     return points
 
 
+_AND_SPEAKER = LazyPattern(r"(?:[\w'’-]+ ){1,4}(?:and i|y yo)\b", _I)
+"""`My brother and I run a shop`."""
+
+
 def _other_being(asked: Question, candidate: Candidate, said: Features) -> float:
     """Penalty: what is said of a sister is no answer to a question about oneself, and the other
     way round."""
@@ -1110,7 +1114,8 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     has_name = _names_shared(asked.text, candidate.text)
     # "My husband", which stands in parentheses, only says who is called so.
     is_own = is_about_speaker(NOTE.sub("", asked.text))
-    if is_own and _SAID_OF_SPEAKER.search(candidate.text):
+    is_of_both = _SAID_OF_SPEAKER.search(candidate.text) or _AND_SPEAKER.match(candidate.text)
+    if is_own and is_of_both:
         return 0.0
     # A name excuses another being only where the question is about that name.
     has_name = has_name and not is_own

@@ -60,10 +60,11 @@ class Clause:
 
 EMOJI = r"[\U0001F300-\U0001FAFF\u2764\uFE0F]"
 _LEAD_IN = LazyPattern(
-    r"^(?:(?:(?:hi|hello|hey)(?: (?:again|there|everyone|all|dear|love))*|hola(?: che)?"
+    r"^(?:(?:(?:hi|hello|hey|hiya|heya|howdy)(?: (?:again|there|everyone|all|dear|love))*"
+    r"|hola(?: che)?"
     r"|(?:muy )?buen[oa]s (?:d[ií]as|tardes|noches)|buenas|well"
     r"|so(?! far)|also|anyway|btw|by the way|okay|ok|oh|ah|fyi"
-    r"|plus|please|and|but|bueno|pues|oye|mira(?: que\b|(?=\s*[,.:;]))"
+    r"|plus|not to mention(?: that)?|please|and|but|bueno|pues|oye|mira(?: que\b|(?=\s*[,.:;]))"
     r"|(?:mire|oiga)(?: usted)?(?=\s*[,.:;])"
     r"|adem[aá]s|por cierto|por favor|vale|y|pero"
     r"|good (?:morning|afternoon|evening)"
@@ -319,7 +320,10 @@ _NOT_TO_KNOW = LazyPattern(
     r"|^you (?:needn['’]?t|don['’]?t (?:need|have) to) (?:remember|keep|know|store)\b"
     r"|^i(?:['’]d| would| do(?:n['’]?t| not))? (?:rather|prefer|like|want|need)(?: it if)? you "
     r"(?:(?:to|not|did(?:n['’]?t| not)|never) )*(?:remember|know|keep|stor|hav|hold|forg[eo]t|delet"
-    r"|eras|remov|wip)\w*\b(?! (?:my name|that|me)\b)",
+    r"|eras|remov|wip)\w*\b(?! (?:my name|that|me)\b)"
+    r"|^i(?:['’]d| would) (?:rather|prefer(?: it if)?) (?:my|the|that) [^,]+? (?:were"
+    r"|was)(?:n['’]?t"
+    r"| not) (?:on|in) (?:your|the) (?:list|memory|notes|records|files?)\b",
     _I,
 )
 """A request not to know something any more, which has the form of a statement."""

@@ -329,6 +329,8 @@ _ALL_OF = LazyPattern(
     r"|^i (?:do(?:n['’]?t| not)) want (?:anything|things|stuff|that|any of that|what i said)"
     r" (?:about|on) (?P<wish>[^,]+?) (?:kept|stored|saved|remembered|recorded|on record"
     r"|in there)\b.*$"
+    r"|^i(?:['’]d| would) (?:rather|prefer(?: it if)?) (?P<listed>(?:my|the|that) [^,]+?) (?:were"
+    r"|was)(?:n['’]?t| not) (?:on|in) (?:your|the) (?:list|memory|notes|records|files?)\b.*$"
     r"|^nothing (?:about|on|of) (?P<nothing>[^,]+?) (?:should|must|may|can|is to) (?:stay|remain"
     r"|be (?:kept|stored|saved|left))\b.*$"
     r"|^you (?:did(?:n['’]?t| not)|never) (?:hear|heard|get|got) (?P<heard>(?!(?:it|this"

@@ -165,7 +165,7 @@ _NAMED_BY_THEM = LazyPattern(
 )
 _SOMEONE = LazyPattern(r"\b(?:some(?:one|body) new|alguien)\b", _I)
 _COMPLEMENT = LazyPattern(
-    r"^(?:\d+|for|with|in|at|on|to|from|of|because|since|para|con|en|del?|por"
+    r"^(?:\d+|two|three|four|five|six|dos|tres|cuatro|cinco|seis|for|with|in|at|on|to|from|of|because|since|para|con|en|del?|por"
     r"|an? [^,;]* (?:called|named))\b",
     _I,
 )

@@ -314,6 +314,10 @@ def _with_units(
     if any(text[at - 1 : at] in "£$€" for text, at in ((new, span[0]), (earlier, start)) if at):
         # "£7" instead of "6 pounds": the unit stays where it is.
         return new[span[0] : span[1]], end
+    glued = _GLUED_UNIT.search(earlier[start:end])
+    if glued and glued["unit"].lower() in _UNITS and not units_of(new):
+        # "10" instead of "20mg".
+        return new[span[0] : span[1]], end - len(glued["unit"])
     if units_of(new) & units_of(earlier):
         ends = [_end_of_unit(*one) for one in zip((new, earlier), ends, strict=True)]
     return new[span[0] : ends[0]], ends[1]

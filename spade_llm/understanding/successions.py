@@ -260,6 +260,8 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     # "Ava can't have milk" ends nothing of a list in which she is named.
     is_bare_denial = is_negated(ended) and not (_ENDS.search(ended) or features(ended).is_ended)
     is_bare = not named and not is_negated(ended) and bool(_BARE_END.search(ended))
+    # "My phone's gone, left it on the bus": the phone.
+    is_bare = is_bare and not noun_phrases(text[: text.find(ended)])
     if ended and is_bare and known:
         # "It broke", "lo vendí": what was spoken of last.
         return known[-1]

@@ -575,6 +575,9 @@ def _answer(said: list[str], question: str) -> list[str]:
             "when is rent due?",
             "landlord",
         ),
+        (["I take sertraline 100mg", "down to 50 now"], "how much sertraline do I take?", "50mg"),
+        (["my boyfriend's called Ned", "Ned and I got engaged!"], "am I engaged?", "engaged"),
+        (["hiya I'm Gwen, hairdresser"], "what's my name?", "I'm Gwen"),
         # Who is meant.
         (
             [
@@ -738,6 +741,10 @@ def test_what_was_before_is_told_where_it_may_be_asked_for(
             "The wifi is Casa",
         ),
         (["I work at Ikea", "I get out of work at 5"], "I work at Ikea"),
+        (
+            ["My dentist is on the 5th of June at 9.40", "my phone's gone, left it on the bus"],
+            "5th of June",
+        ),
         (["I work at Ikea", "I'm looking for a job with fewer nights"], "I work at Ikea"),
         (
             ["Tengo una imprenta con mi primo Saúl", "somos tres: Saúl, el Rubio y yo"],

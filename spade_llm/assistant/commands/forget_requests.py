@@ -170,12 +170,7 @@ class ForgetRequests:
         topic = request.topic or "".join(statements_of(said[-1:])[-1:])
         if not topic:
             return None
-        which = MemoryFilter(subject=turn_input.peer, types=FACT_TYPES, with_invalid=True)
-        entries = await find_related(memory, topic, which=which, limit=MAX_FOUND)
-        known = [one.content for one in entries]
-        # "Take the milk off the list": the list stays, without the milk.
-        is_change = change_of_list(turn_input.text.strip(" .!"), known)
-        by_topic = [] if is_change else _by_topic(request, topic, entries)
+        by_topic = await _find_meant(memory, turn_input, request, topic)
         if not by_topic:
             return None
         found = [*{one.id: one for group in by_topic for one in group}.values()]
@@ -320,6 +315,23 @@ def _chosen(text: str, entries: Sequence[MemoryEntry]) -> list[MemoryEntry]:
     if len(places) != 1:
         return []
     return [one for one in entries if are_same(one.content, texts[places[0]])]
+
+
+async def _find_meant(
+    memory: OwnedMemory, turn_input: ChatTurnInput, request: ForgetRequest, topic: str
+) -> list[list[MemoryEntry]]:
+    """The memories that a request means, for each thing that it names; none if it changes a list of
+    the person, or nothing that it could mean is known."""
+    which = MemoryFilter(subject=turn_input.peer, types=FACT_TYPES, with_invalid=True)
+    entries = await find_related(memory, topic, which=which, limit=MAX_FOUND)
+    # "Take the milk off the list": the list stays, without the milk.
+    if change_of_list(turn_input.text.strip(" .!"), [one.content for one in entries]):
+        return []
+    if found := _by_topic(request, topic, entries):
+        return found
+    # "My tablets" has no word of "I take citalopram".
+    latest = await memory.list(which, limit=MAX_FOUND)
+    return _by_topic(request, topic, latest.entries)
 
 
 def _by_topic(

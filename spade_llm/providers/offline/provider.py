@@ -11,7 +11,7 @@ import json
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -213,7 +213,12 @@ class _Rules:
     @cached_property
     def _reading(self) -> Reading:
         remembered = [one.text for one in self._recalled]
-        return read_message(self._turn.question, self._told.spoken_of, remembered)
+        reading = read_message(self._turn.question, self._told.spoken_of, remembered)
+        if not _asks_to_forget(self._turn.question):
+            return reading
+        # "I'd rather that wasn't on your list" is no fact, also if nothing is found to forget.
+        told = [one for one in reading.statements if read_forget_request(one.text) is None]
+        return replace(reading, statements=tuple(told))
 
     async def next_step(self) -> OfflineStep:
         """The next tool calls, or the answer."""

@@ -63,6 +63,16 @@ async def test_a_message_that_changed_what_is_forgotten_goes_with_it() -> None:
         assert "17" not in await say("¿cuándo me operan?")
 
 
+async def test_what_is_named_by_its_kind_is_forgotten_and_the_request_is_no_fact() -> None:
+    async with a_dialogue() as say:
+        assert "nothing to forget" in await say("I'd rather my tablets weren't on your list")
+        assert "tablets" not in await say("what do you know about me?")
+
+        await say("I take citalopram 20mg")
+        assert "forgotten it" in await say("I'd rather my tablets weren't on your list")
+        assert "citalopram" not in await say("what tablets am I on?")
+
+
 async def test_a_price_is_forgotten_without_the_home_beside_it() -> None:
     async with a_dialogue() as say:
         await say("we live in a rented flat in Leith, 900 a month")
