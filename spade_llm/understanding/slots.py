@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
+from spade_llm.search.terms import split_words
 from spade_llm.understanding.corrections import (
     DOES,
     INSTEAD,
@@ -156,7 +157,8 @@ def in_same_slot(
     of_subject = _with_same_subject(named, every)
     if part != named:
         of_subject = of_subject or _with_same_subject(part, every)
-    found = of_subject or _with_hour(named, known) or value_of_pronoun(text, known)
+    found = of_subject or _with_hour(named, known) or _with_place(text, known)
+    found = found or value_of_pronoun(text, known)
     found = found or swapped(named, known)
     meant = leading_noun(named) if named != text else None
     if meant:
@@ -183,8 +185,30 @@ def _with_hour(text: str, known: Sequence[str]) -> Statement | None:
     return None
 
 
+def _with_place(text: str, known: Sequence[str]) -> Statement | None:
+    """`Lo celebramos en casa` after `el cumple lo celebramos en el Faro`: the latest event with
+    this verb, or that is held at all, at another place."""
+    found = _HELD_AT.match(text)
+    verb, new = (one for one in found.groups() if one) if found else ("", "")
+    for one in reversed(known[-MAX_EARLIER_HOURS:]) if verb else ():
+        place = _LAST_PLACE.search(one)
+        is_held = _HOLD.match(verb) and features(one).concepts & _EVENTS
+        if place and (is_held or verb.lower() in split_words(one)):
+            return with_part(one, *place.span(), new)
+    return None
+
+
+_HELD_AT = LazyPattern(
+    r"^(?:(?:al final|ahora|ya|mejor|finalmente),? )*l[ao]s? ([^\W\d_]+) (en .+)$"
+    r"|^(?:now )?(?:i|we)(?:['’](?:re|m))? (?:now )?(\w+) (?:it|them) ((?:at|in) .+?)"
+    r"(?: now| instead)?$",
+    _I,
+)
+_LAST_PLACE = LazyPattern(r"\b(?:en|at|in) (?!\d)[^,;]+$", _I)
+_HOLD = LazyPattern(r"(?:hac|hag|celebr|organi|hav|hold)\w+", _I)
+_EVENTS = frozenset({"party", "birthday", "wedding", "meeting", "dinner"})
 MAX_EARLIER_HOURS = 4
-"""Statements before a new hour among which that with the other one is looked for."""
+"""Statements before a new hour or place among which that with the other one is looked for."""
 _TOPICS_OF_HOURS = frozenset({"opening", "work"})
 _AT_HOUR = LazyPattern(r"^(?:at|a las?) ", _I)
 _ENDS_OR_BEGINS = LazyPattern(

@@ -578,6 +578,25 @@ def _answer(said: list[str], question: str) -> list[str]:
         (["I take sertraline 100mg", "down to 50 now"], "how much sertraline do I take?", "50mg"),
         (["my boyfriend's called Ned", "Ned and I got engaged!"], "am I engaged?", "engaged"),
         (["hiya I'm Gwen, hairdresser"], "what's my name?", "I'm Gwen"),
+        # Another place.
+        (
+            [
+                "el cumple de mi tía lo celebramos en el Faro",
+                "al final lo celebramos en casa de Luis",
+            ],
+            "¿dónde celebramos el cumple de mi tía?",
+            "en casa de Luis",
+        ),
+        (
+            ["le estoy organizando una fiesta en el club", "al final la hacemos en casa"],
+            "¿dónde es la fiesta?",
+            "en casa",
+        ),
+        (
+            ["we're having the party at the club", "in the end we're having it at home"],
+            "where's the party?",
+            "at home",
+        ),
         # Who is meant.
         (
             [
