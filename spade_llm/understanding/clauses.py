@@ -915,7 +915,10 @@ _BARE_OWNER = LazyPattern(
 )
 """A noun of which there is only one, with the `s` of an owner or of `is`: `dads home`."""
 _EQUALS = LazyPattern(
-    r"^(?P<thing>(?:(?!solve|say|let|if)[a-z]{3,} ?){1,3}?) ?= ?(?=[^\s?])", _I | re.MULTILINE
+    # Looking for the sign first: a long word without one would take the cube of its length.
+    r"^(?=[a-z ]{3,60}=)(?P<thing>(?:(?!solve|say|let|if)[a-z]{3,} ){0,2}"
+    r"(?!solve|say|let|if)[a-z]{3,}) ?= ?(?=[^\s?])",
+    _I | re.MULTILINE,
 )
 """A note with a sign for its verb: `supervisor = Dr Hill`."""
 _ASIDE = LazyPattern(r",? \b(?:btw|tbh|ngl|by the way|por cierto)\b(?=\s*[,;])", _I)
@@ -1087,7 +1090,7 @@ _PARAPHRASES = (
         # "Since they opened the bike lane I cycle".
         LazyPattern(
             r"^(?:ever )?since (?P<event>(?:they|he|she|we|i|the [\w-]+(?: [\w-]+)?)"
-            r" (?!was\b|were\b|had\b)(?:[\w'’-]+ ?){1,6}?),? (?P<rest>(?:i|we)"
+            r" (?!was\b|were\b|had\b)(?:[\w'’-]+ ){0,5}?[\w'’-]+),? (?P<rest>(?:i|we)"
             r" (?!was\b|were\b|had\b|have\b)[a-z]+(?<!ed)\b.*)",
             _I,
         ),

@@ -780,6 +780,12 @@ def _types_without_change(bare: str, text: str) -> Spans:
     return types
 
 
+_SUBJECT_BEHIND = LazyPattern(
+    r"^(?:(?:ahora|ya) )?(?:viene|va|entra|llega|vuelve|trabaja|juega|canta|vive) (?-i:[A-ZÁÉÍÓÚÑ])"
+    r"\w+$",
+    _I,
+)
+"""`Ahora viene Ana`: who takes whose place, the clause before it tells."""
 _ONLY = LazyPattern(r"\b(?:only|just|s[oó]lo|solamente)\b", _I)
 _SPANISH_VERBS = frozenset({
     "voy", "salgo", "corro", "nado", "entreno", "juego", "estudio", "trabajo", "ceno", "desayuno",
@@ -803,6 +809,8 @@ def _restated_recently(
     own = said - general() - (frozenset() if ValueType.NAME in types else light())
     is_bare = is_short and (not own or bool(_BY_SPEAKER.match(text)))
     if not (is_change or _DONE_TO.search(text)) or not (_PRONOUN.match(text) or is_bare):
+        return None
+    if _SUBJECT_BEHIND.match(text):
         return None
     verbs = {one for one in split_words(bare) if one in _SPANISH_VERBS or past_verb(one)}
     for one in reversed(known[-MAX_BACK:]):
@@ -856,6 +864,14 @@ def _may_restate(text: str, types: Spans, earlier: str) -> bool:
     return bool(relations & features(earlier).topic)
 
 
+def _head_of(text: str, said: frozenset[str]) -> frozenset[str]:
+    """The concepts of the head of what a clause names by several nouns: `the car insurance`; empty
+    if it names none in this way."""
+    heads = (one.text.split() for one in noun_phrases(text))
+    head = next((words for words in heads if len(words) > 1 and concepts_of(words[-1]) & said), [])
+    return concepts_of(head[-1]) if head and concepts_of(head[-2]) & said else frozenset()
+
+
 def _restated_noun(
     text: str,
     bare: str,
@@ -887,7 +903,7 @@ def _restated_noun(
         is_named = bool(said & (of_one.topic or of_one.concepts))
         is_part = len(typed_values(one)) > 1 and bool(said - general() or changed != types)
         if (is_change and (is_named or is_part)) or replaces(new, one):
-            anchor = said | concepts_of(outside(bare, changed))
+            anchor = _head_of(text, said) or said | concepts_of(outside(bare, changed))
             return with_types(one, bare, changed, anchor=anchor)
     return None
 

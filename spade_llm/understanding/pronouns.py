@@ -599,14 +599,14 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
         and subject
         and said
         and subject.sex in ("", said.lastgroup)
+        and not (_DOCTOR.match(before) and _TREATED.match(text))
         # "My lesson's with Ben, he's patient": not the lesson.
         and (said.lastgroup not in ("female", "male") or subject.fits(said.lastgroup))
     ):
         noun = _with_name(subject.text, before)
     elif pronoun:
         kind = str(said.lastgroup) if said else ""
-        is_near = any(one.fits(kind) for one in noun_phrases(before))
-        noun = antecedent(pronoun["pronoun"], [before] if is_near else known, text)[0]
+        noun = antecedent(pronoun["pronoun"], _told_before(text, before, kind, known), text)[0]
     elif _THIRD_VERB.match(text) and not (_IMPERSONAL.match(text) or _SUBJECT_BEHIND.match(text)):
         subject = leading_noun(before)
         # "Ahora es Ana": what has a name is not another name.
@@ -640,6 +640,23 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     return f"{noun}'s{rest}" if is_owner else f"{noun}{rest}"
 
 
+def _told_before(text: str, before: str, kind: str, known: Sequence[str]) -> Sequence[str]:
+    """The statements in which a pronoun's noun is looked for: the clause before it, if that has
+    one; not a doctor's, whose patient is meant."""
+    if _DOCTOR.match(before) and _TREATED.match(text):
+        return [one for one in known if not _DOCTOR.match(one)]
+    return [before] if any(one.fits(kind) for one in noun_phrases(before)) else known
+
+
+_DOCTOR = LazyPattern(
+    r"^(?:(?:the|my|our|his|her) )?(?:vet|doctor|gp|nurse|midwife|consultant|specialist"
+    r"|hospital)\b",
+    _I,
+)
+_TREATED = LazyPattern(
+    r"^s?he(?:['’]s| is| was| has)(?: been)? (?:now )?(?:on|off|taking|getting|having|better)\b", _I
+)
+"""`The vet stopped it, she's on something else now`: the patient."""
 _OWN_NAME = LazyPattern(
     r"^(?:(?:yo )?soy|me llamo|mi nombre es|i['’]?m|i am|my name(?:['’]s| is)|call me)"
     r" (?-i:[A-ZÁÉÍÓÚÑ])",

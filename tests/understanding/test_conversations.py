@@ -597,6 +597,19 @@ def _answer(said: list[str], question: str) -> list[str]:
             "where's the party?",
             "at home",
         ),
+        (
+            ["the car's a Skoda, insurance is with Aviva", "we've moved the car insurance to Zego"],
+            "who's the car insured with?",
+            "insurance is with Zego",
+        ),
+        (
+            [
+                "we've a spaniel called Juno, she's on Metacam",
+                "vet's stopped the Metacam, she's on Librela now",
+            ],
+            "what's Juno on?",
+            "Juno's on Librela",
+        ),
         # Who is meant.
         (
             [
@@ -758,6 +771,10 @@ def test_what_was_before_is_told_where_it_may_be_asked_for(
         (
             ["the wifi is Casa and the password 44dogs", "changed the password, it's 55cats now"],
             "The wifi is Casa",
+        ),
+        (
+            ["vivo con mi pareja Ane", "Mikel se ha mudado a Vitoria, ahora viene Unai"],
+            "Vivo con mi pareja Ane",
         ),
         (["I work at Ikea", "I get out of work at 5"], "I work at Ikea"),
         (
