@@ -24,6 +24,7 @@ from spade_llm.understanding.replacement import (
     ADDITION,
     COPULA,
     INTRODUCES,
+    PAIR,
     Statement,
     is_of_another,
     is_of_other_home,
@@ -429,6 +430,9 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
         and (beings or _OF_SPEAKER.match(one) or (found and _is_of_provider(one)))
         and not is_denial(one)
     )
+    if "medicine" in classes:
+        # Of two medicines, or of one with its dose, it is not known what is replaced.
+        recent = (one for one in recent if _has_one_medicine(one))
     if classes:
         fitting = [with_class(one, new, classes) for one in recent]
     else:
@@ -437,6 +441,12 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
         ]
     changed = [one for one in fitting if one]
     return with_other_parts(changed[0], whole) if len(changed) == 1 else None
+
+
+def _has_one_medicine(statement: str) -> bool:
+    """Check whether a statement names one medicine, and no dose."""
+    words = [word for word in split_words(statement) if "medicine" in concepts_of(word)]
+    return len(words) == 1 and not PAIR.search(statement)
 
 
 def _is_of_provider(statement: str) -> bool:

@@ -578,6 +578,11 @@ def _answer(said: list[str], question: str) -> list[str]:
         (["I take sertraline 100mg", "down to 50 now"], "how much sertraline do I take?", "50mg"),
         (["my boyfriend's called Ned", "Ned and I got engaged!"], "am I engaged?", "engaged"),
         (["hiya I'm Gwen, hairdresser"], "what's my name?", "I'm Gwen"),
+        (
+            ["I take iron and atorvastatin", "I've been switched to losartan"],
+            "do I take iron?",
+            "iron and atorvastatin",
+        ),
         # Another place.
         (
             [
