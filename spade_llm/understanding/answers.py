@@ -1422,7 +1422,7 @@ def is_personal(question: str) -> bool:
     return is_about_speaker(question) or bool(features(question).beings)
 
 
-_SOMEBODY = LazyPattern(
+_NEWCOMER = LazyPattern(
     r"(?:the|a|this) (?:new )?(?:guy|girl|bloke|lad|woman|man|kid|temp|intern|lady|chap|dude)\b", _I
 )
 """`The new guy teaches maths`."""
@@ -1430,7 +1430,7 @@ _SOMEBODY = LazyPattern(
 
 def _is_about_another(text: str, question: str) -> bool:
     found = _OTHER_SUBJECT.match(text)
-    if _SOMEBODY.match(text):
+    if _NEWCOMER.match(text):
         return True
     if found is None or found["name"].lower() in question.lower():
         return False

@@ -833,7 +833,7 @@ def _by_verb(text: str) -> Iterator[str]:
     """Parts of a text with a verb each, all with the subject of the first."""
     while found := _SECOND_VERB.match(text) or _SECOND_VERB_ES.match(text):
         yield found["first"]
-        # "Pepe has a girlfriend, is called Ana": who has a name is not told it.
+        # "Pepe has a girlfriend, is called Ana": the second name is not his.
         is_of_other = found["rest"].startswith("se llama") and _NAME_ONLY.match(found["subject"])
         text = found["rest"] if is_of_other else f"{found['subject']} {found['rest']}"
     yield text

@@ -664,7 +664,7 @@ def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None
         if strip_accents(word) not in kept and not is_function_word(strip_accents(word))
     ]
     for one in reversed(every):
-        if not _span(NOTE.sub("", one), differing) and _span(one, differing):
+        if NOTE.search(one) and _span(one, differing) and not _span(NOTE.sub("", one), differing):
             # Only what a pronoun of it means.
             continue
         if (is_fragment or said <= features(one).concepts) and (
@@ -780,12 +780,12 @@ def _types_without_change(bare: str, text: str) -> Spans:
     return types
 
 
-_SUBJECT_BEHIND = LazyPattern(
+_COMES_NOW = LazyPattern(
     r"^(?:(?:ahora|ya) )?(?:viene|va|entra|llega|vuelve|trabaja|juega|canta|vive) (?-i:[A-ZÁÉÍÓÚÑ])"
     r"\w+$",
     _I,
 )
-"""`Ahora viene Ana`: who takes whose place, the clause before it tells."""
+"""`Ahora viene Ana`: the clause before it tells which being is replaced."""
 _ONLY = LazyPattern(r"\b(?:only|just|s[oó]lo|solamente)\b", _I)
 _SPANISH_VERBS = frozenset({
     "voy", "salgo", "corro", "nado", "entreno", "juego", "estudio", "trabajo", "ceno", "desayuno",
@@ -810,7 +810,7 @@ def _restated_recently(
     is_bare = is_short and (not own or bool(_BY_SPEAKER.match(text)))
     if not (is_change or _DONE_TO.search(text)) or not (_PRONOUN.match(text) or is_bare):
         return None
-    if _SUBJECT_BEHIND.match(text):
+    if _COMES_NOW.match(text):
         return None
     verbs = {one for one in split_words(bare) if one in _SPANISH_VERBS or past_verb(one)}
     for one in reversed(known[-MAX_BACK:]):

@@ -299,13 +299,11 @@ _SEE_NO_MORE = LazyPattern(r"\b(?:ever again|again|any ?more|nunca m[aá]s|m[aá
 _ELLIPTIC = LazyPattern(r"^(?:el|la|los|las) (?=del? )", _I)
 """`La del banco`, behind what names the noun: `no debería dar claves`."""
 _CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
-_OF_MEMORY = LazyPattern(
-    r"^(?:(?:de|from|out of) )?(?:tus?|your) (?:memoria|recuerdos|notas|memory|notes|records)$", _I
-)
+_YOUR_MEMORY = r"(?:tus?|your) (?:memoria|recuerdos|notas|memory|notes|records)"
+_OF_MEMORY = LazyPattern(rf"^(?:(?:de|from|out of) )?{_YOUR_MEMORY}$", _I)
 _THAT = LazyPattern(
-    r"^(?: *(?:that|que|about|the|lo de(?: que)?|(?:(?:de|from) )?(?:tus?|your) (?:memoria"
-    r"|recuerdos"
-    r"|notas|memory|notes|records)|de que|por favor|please)\b)+ *",
+    rf"^(?: *(?:that|que|about|the|lo de(?: que)?|(?:(?:de|from) )?{_YOUR_MEMORY}|de que"
+    r"|por favor|please)\b)+ *",
     _I,
 )
 _EVERYTHING = LazyPattern(r"(?:all|everything|anything|todo)\b", _I)
@@ -398,7 +396,7 @@ def read_forget_request(text: str) -> ForgetRequest | None:
             topic = _INTRODUCTION.sub("", _named(found))
             return ForgetRequest(topic=topic, is_all=True)
         if found := _REQUEST.match(bare) or _of_regret(bare, before):
-            rest = ", ".join([_rest_of(found), *parts[number + 1 :]])
+            rest = ", ".join([_named(found), *parts[number + 1 :]])
             return _request(rest.strip(" .!?,"), before, is_explicit=bool(_EXPLICIT.search(text)))
     return None
 
@@ -406,11 +404,6 @@ def read_forget_request(text: str) -> ForgetRequest | None:
 def _of_regret(text: str, before: str) -> re.Match[str] | None:
     """The request of `can you bin that` behind `I wish I hadn't told you about Ann`."""
     return _BIN_IT.match(text) if _REGRETS.search(before) else None
-
-
-def _rest_of(request: re.Match[str]) -> str:
-    """The words behind the verb of a request."""
-    return next(filter(None, request.groups()), "")
 
 
 def _topic_of_sentence(text: str) -> str:
@@ -421,8 +414,8 @@ def _topic_of_sentence(text: str) -> str:
 
 
 def _named(found: re.Match[str]) -> str:
-    """The one group of a match that has a text."""
-    return next(one for one in found.groups() if one)
+    """The one group of a match that has a text; empty if none has."""
+    return next((one for one in found.groups() if one), "")
 
 
 def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | None:

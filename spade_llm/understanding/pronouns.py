@@ -642,7 +642,7 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
 
 def _told_before(text: str, before: str, kind: str, known: Sequence[str]) -> Sequence[str]:
     """The statements in which a pronoun's noun is looked for: the clause before it, if that has
-    one; not a doctor's, whose patient is meant."""
+    one; not a doctor's, since the patient is meant."""
     if _DOCTOR.match(before) and _TREATED.match(text):
         return [one for one in known if not _DOCTOR.match(one)]
     return [before] if any(one.fits(kind) for one in noun_phrases(before)) else known

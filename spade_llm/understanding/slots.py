@@ -159,8 +159,7 @@ def in_same_slot(
     if part != named:
         of_subject = of_subject or _with_same_subject(part, every)
     found = of_subject or _with_hour(named, known) or _with_place(text, known)
-    found = found or value_of_pronoun(text, known)
-    found = found or swapped(named, known)
+    found = found or value_of_pronoun(text, known) or swapped(named, known)
     meant = leading_noun(named) if named != text else None
     if meant:
         # "She starts in York" tells nothing of another woman.
@@ -177,7 +176,7 @@ def _with_hour(text: str, known: Sequence[str]) -> Statement | None:
         return None
     hour = _AT_HOUR.sub("", text[slice(*hours[0])])
     topic = concepts_of(text) & _TOPICS_OF_HOURS
-    for one in reversed(known[-MAX_EARLIER_HOURS:]):
+    for one in reversed(known[-MAX_BACK:]):
         spans = chain.from_iterable(typed_values(one).values())
         for start, end in spans if topic & features(one).concepts else ():
             if found := RANGE.search(one, start, end):
@@ -191,7 +190,7 @@ def _with_place(text: str, known: Sequence[str]) -> Statement | None:
     this verb, or that is held at all, at another place."""
     found = _HELD_AT.match(text)
     verb, new = (one for one in found.groups() if one) if found else ("", "")
-    for one in reversed(known[-MAX_EARLIER_HOURS:]) if verb else ():
+    for one in reversed(known[-MAX_BACK:]) if verb else ():
         place = _LAST_PLACE.search(one)
         is_held = _HOLD.match(verb) and features(one).concepts & _EVENTS
         if place and (is_held or verb.lower() in split_words(one)):
@@ -208,8 +207,6 @@ _HELD_AT = LazyPattern(
 _LAST_PLACE = LazyPattern(r"\b(?:en|at|in) (?!\d)[^,;]+$", _I)
 _HOLD = LazyPattern(r"(?:hac|hag|celebr|organi|hav|hold)\w+", _I)
 _EVENTS = frozenset({"party", "birthday", "wedding", "meeting", "dinner"})
-MAX_EARLIER_HOURS = 4
-"""Statements before a new hour or place among which that with the other one is looked for."""
 _TOPICS_OF_HOURS = frozenset({"opening", "work"})
 _AT_HOUR = LazyPattern(r"^(?:at|a las?) ", _I)
 _ENDS_OR_BEGINS = LazyPattern(

@@ -542,7 +542,7 @@ _NEW_ROLE = LazyPattern(
     r"(?-i:[A-ZÁÉÍÓÚÑ])\w+$",
     _I,
 )
-"""Role and name of somebody new: `a chiropractor, Hugo`."""
+"""Role and name of a newcomer: `a chiropractor, Hugo`."""
 
 
 def _leaves_profession(text: str, corrected: Statement) -> bool:
@@ -642,7 +642,7 @@ def _rest(new: Statement, said: frozenset[str]) -> str:
             continue
         shares = [len(concepts_of(one) & said) / max(1, len(concepts_of(one))) for one in halves]
         rests.append(halves[shares[0] >= shares[1]])
-    # Of "two dogs, Bo at home and Al who is at Ann's" only Al's half, if Al is gone.
+    # If Al is gone, only Al's half of "two dogs, Bo at home and Al at Ann's" goes.
     rest = max(rests, key=len, default="")
     return "" if _has_other_values(new.text, rest) else _with_subject(rest, new.replaced)
 

@@ -211,10 +211,15 @@ class _Rules:
         return read_history(self._turn.earlier)
 
     @cached_property
+    def _asks_to_forget(self) -> bool:
+        request = read_forget_request(self._turn.question)
+        return request is not None and request.is_explicit
+
+    @cached_property
     def _reading(self) -> Reading:
         remembered = [one.text for one in self._recalled]
         reading = read_message(self._turn.question, self._told.spoken_of, remembered)
-        if not _asks_to_forget(self._turn.question):
+        if not self._asks_to_forget:
             return reading
         # "I'd rather that wasn't on your list" is no fact, also if nothing is found to forget.
         told = [one for one in reading.statements if read_forget_request(one.text) is None]
@@ -229,7 +234,7 @@ class _Rules:
             return await self._follow(intent)
         reading = self._reading
         has_store = "store_memory" in self._tools
-        is_request = _asks_to_forget(self._turn.question) and not reading.is_off_the_record
+        is_request = self._asks_to_forget and not reading.is_off_the_record
         if not reading.statements and is_request:
             # What is known is forgotten before a model is asked.
             return self._say.nothing_to_forget
@@ -504,11 +509,6 @@ def _is_known(said: Candidate, fact: Candidate) -> bool:
     return is_repeated(said.text, fact.text) or (
         said.is_of_same_message(fact) and tells_value_of(fact.text, said.text)
     )
-
-
-def _asks_to_forget(text: str) -> bool:
-    request = read_forget_request(text)
-    return request is not None and request.is_explicit
 
 
 def _shortened(text: str, most: int) -> str:
