@@ -37,6 +37,8 @@ class Group(StrEnum):
     CHANGES = "changes"
     DELETIONS = "deletions"
     TRAPS = "traps"
+    CONVERSATIONS = "conversations"
+    """Twenty lines or more, one subject after the other."""
 
 
 class Kind(StrEnum):

@@ -92,7 +92,8 @@ def _wrong_answer(line: Line, said: str, group: Group) -> str:
         return f"begins with more than {SHORT} characters"
     if not line.forbidden:
         return ""
-    excuses = [WAS_SO] if group is Group.CHANGES else []
+    is_changed = group is Group.CHANGES or (group is Group.CONVERSATIONS and line.wanted)
+    excuses = [WAS_SO] if is_changed else []
     excuses += [NOT_CLAIMED] if group is Group.TRAPS else []
     excuses += [_pattern(line.excuse)] if line.excuse else []
     for sentence in map(str.strip, SENTENCE.split(said)):

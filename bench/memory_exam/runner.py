@@ -58,14 +58,16 @@ class Exchange:
     @property
     def is_gone(self) -> bool:
         """Asked after what should be deleted."""
-        is_deletion = self.case.group is Group.DELETIONS and self.line.kind is Kind.ASKED
-        return is_deletion and not self.line.wanted
+        may_delete = self.case.group in {Group.DELETIONS, Group.CONVERSATIONS}
+        return may_delete and self.line.kind is Kind.ASKED and not self.line.wanted
 
     @property
     def name(self) -> str:
         name = NAMES[self.line.kind]
-        if self.case.group is Group.DELETIONS and self.line.kind is Kind.ASKED:
-            name = "gone" if self.is_gone else "kept"
+        if self.is_gone:
+            name = "gone"
+        elif self.case.group is Group.DELETIONS and self.line.kind is Kind.ASKED:
+            name = "kept"
         if self.line.kind not in {*ASKED_LATER, Kind.ONCE}:
             return name
         return f"{name}, {'later' if self.is_later else 'same'} conversation"
@@ -147,7 +149,7 @@ def _with_what_was_never_known(exchanges: list[Exchange]) -> list[Exchange]:
     asked = [one for one in exchanges if one.line.kind is Kind.KNOWN]
     told = [one for one in exchanges if one.line.kind is Kind.TOLD]
     is_known = not any(one.fault for one in asked or told)
-    if is_known:
+    if is_known or exchanges[0].case.group is not Group.DELETIONS:
         return exchanges
     never = "was never known"
     return [replace(one, fault=one.fault or never) if one.is_gone else one for one in exchanges]

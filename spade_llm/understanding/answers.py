@@ -185,6 +185,14 @@ _MAY_EAT = LazyPattern(
     _I,
 )
 _MAY_TAKE = LazyPattern(r"\b(?:can|may|should) i (?:take|have)\b|\bpuedo tomar\b", _I)
+_TAKEN = LazyPattern(
+    r"^(?:so |and )?what(?: do i| does [\w’' ]{2,20}| am i|['’]?s [\w’' ]{2,20}| is [\w’' ]{2,20}?)"
+    r" (?:take|taking|on)(?: now| again| at the moment| these days|,| for (?:it|that))*\W*$"
+    r"|^¿?(?:y )?qu[eé] (?:tom[ao]|est(?:oy|á) tomando)(?: ahora)?"
+    r"(?: (?:mi|nuestr[oa]) \w+| (?-i:[A-ZÁÉÍÓÚÑ])\w+)?\W*$",
+    _I,
+)
+"""Asks for medicines without naming them: `what does mum take?`."""
 _OWN_NAME = LazyPattern(
     r"^(?:i['’]?m|i am|(?:yo )?soy) (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?\W*$", _I
 )
@@ -422,6 +430,8 @@ def _asked_concepts(text: str) -> frozenset[str]:
     if "medicine" in concepts and _MAY_TAKE.search(text):
         # Not "I take the bus".
         return concepts - concepts_of("take") | {"allergy"}
+    if _TAKEN.search(text):
+        return concepts | {"medicine"}
     return concepts | {"diet", "allergy"} if _MAY_EAT.search(text) else concepts
 
 

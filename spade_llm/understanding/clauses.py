@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,13 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.language import split_sentences
 from spade_llm.understanding.reminders import as_task
 from spade_llm.understanding.spelling import plain_spanish
-from spade_llm.understanding.vocabulary import WEEKDAYS, ValueType, concepts_of, typed_values
+from spade_llm.understanding.vocabulary import (
+    WEEKDAYS,
+    ValueType,
+    concepts_of,
+    read_table,
+    typed_values,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -525,7 +531,8 @@ _OF_SPEAKER = LazyPattern(
 """Three words or more, one of which means the speaker: `penicillin gives me a rash`."""
 THIRD_SPANISH = (
     r"(?:es|son|est[aá]n?|eran?|fue|fueron|se llaman?|cumpli[oó]|gustan?|encantan?|muri[oó]"
-    r"|naci[oó]|hay|han?|van?|dijo|(?:tiene|vive|trabaja|llama|cumple|sale|llega|viene|empieza"
+    r"|naci[oó]|nacieron|hay|han?|van?|dijo|tuvo|puso|hizo|vino|pudo|quiso|estuvo|trajo|dio"
+    r"|(?:tiene|vive|trabaja|llama|cumple|sale|llega|viene|empieza"
     r"|abre|cierra"
     r"|cuesta|juega|estudia|queda|caduca|vence|dice|prefiere|come|bebe|habla|quiere|mide|pesa"
     r"|odia|conduce|ense[ñn]a|toma|toca|lleva|guarda|duerme|tarda|dura|puede|sabe|suele|necesita|cobra|termina"
@@ -665,7 +672,8 @@ _ELLIPTIC = (
 )
 """Statements without their subject, and what is missing: `got a new job`, `allergic to nuts`."""
 _DOSE = LazyPattern(
-    r"^(?!\d|i\b|my\b|the\b)(?:[\w'’-]+,? ){1,5}\d[\d.,]* ?(?:mg|mcg|µg|ml|units)\b"
+    r"^(?!\d|(?:i|my|the|tomo|tomamos|mis?|el|la)\b)"
+    r"(?:[\w'’-]+,? ){1,5}\d[\d.,]* ?(?:mg|mcg|µg|ml|units)\b"
     r"(?:$|[,;]| (?:a|per|at|in|every|each|once|twice|before|after|with|for|daily|and|plus)\b)",
     _I,
 )
@@ -979,7 +987,7 @@ def _reworded(sentence: str) -> str:
     """The sentence in plain words: without a wish to be reminded, and with names and medicines that
     are told behind their verb as they would be told alone."""
     sentence = _WISH_TO_BE_REMINDED.sub("", sentence)
-    for pattern, told in _PARAPHRASES:
+    for pattern, told in _paraphrases():
         sentence = pattern.sub(told, sentence)
     sentence = _NAMED_BEHIND.sub(r"\g<thing> called \g<name>", sentence)
     sentence = _NAMED_BEHIND_ES.sub(_with_name_first, sentence)
@@ -989,198 +997,12 @@ def _reworded(sentence: str) -> str:
     return _PUT_ON.sub(r"\g<border>I'm on ", sentence)
 
 
-_PARAPHRASES = (
-    (
-        LazyPattern(
-            r"^(?:and |but |so )?(?:(?:ever )?since (?:the|our|my) move to"
-            r"|(?:ever )?since (?:i|we) moved to|(?:ever )?since moving to"
-            r"|now (?:that )?(?:i|we)(?:['’]ve| have)? moved to) "
-            r"(?P<place>(?-i:[A-ZÁÉÍÓÚÑ])[\w'-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'-]+)?),? (?=\w)",
-            _I,
-        ),
-        r"I've moved to \g<place>; ",
-    ),
-    (
-        LazyPattern(
-            r"^(?:y |pero )?(?:desde (?:la mudanza|el traslado) a|desde que (?:me mud[eé]"
-            r"|nos mudamos) a)"
-            r" (?P<place>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?),? (?=\w)",
-            _I,
-        ),
-        r"me he mudado a \g<place>; ",
-    ),
-    (
-        LazyPattern(r"^you['’]?(?:re| are) (?:talking|speaking|chatting) to (?=(?:the|an?) )", _I),
-        "I'm ",
-    ),
-    (
-        LazyPattern(
-            r"^(?:the )?(?:(?:whole|entire) )?(?:team|department|company|firm|office)(?:['’]s"
-            r"| has| have| is)?"
-            r"(?: all| just)? (?:been |being )?(?:relocat(?:ed|ing)|mov(?:ed|ing) offices?) to "
-            r"|^(?:we|they)(?:['’]ve| have|['’]re)?(?: all)?(?: been| being)? (?:relocated"
-            r"|transferred)"
-            r"(?: us)?(?: all)? to ",
-            _I,
-        ),
-        "our office has moved to ",
-    ),
-    (
-        # "It's Korean I'm learning now".
-        LazyPattern(
-            r"\bit['’]?s (?P<what>(?!(?:how|what|why|where|when|not|because|that|the)\b)[\w'’-]+"
-            r"(?: [\w'’-]+){0,2}?) (?:that )?i(?:['’]m| am) "
-            r"(?P<verb>(?:learning|studying|reading|playing|doing|taking|drinking|eating|using"
-            r"|driving|watching|writing|training|working)\b(?: (?:at|on|for|in|with))?)",
-            _I,
-        ),
-        r"I'm \g<verb> \g<what>",
-    ),
-    (
-        LazyPattern(
-            r"^(?P<name>(?-i:[A-Z])\w+), (?:(?:he|she|they)(?:['’]s| is|['’]re| are)"
-            r"|that['’]s|who['’]s|who is) (?P<whose>(?:my|our) [\w-]+(?: [\w-]+)?), ",
-            _I,
-        ),
-        r"\g<whose> \g<name> ",
-    ),
-    (
-        LazyPattern(
-            r"^(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+), (?:que )?es (?P<whose>(?:mi|nuestr[oa]) [\w-]+), ",
-            _I,
-        ),
-        r"\g<whose> \g<name> ",
-    ),
-    (
-        # "The doctor prescribed me ramipril".
-        LazyPattern(
-            r"^(?:el|la|mi) (?:m[eé]dic[oa]|doctora?|psiquiatra|\w+[oó]log[oa]) (?:de cabecera )?"
-            r"me (?:ha |han )?(?:mandad|recetad|dad|mand|recet|di)[oó] (?=(?:(?:\d|un|el|la"
-            r"|tomar) )*[a-záéíóú]+"
-            r"(?:ina|ol|ona|pril|am|ida|eno|ico|il|ato|mab|s[aá]rt[aá]n|coxib)\b)",
-            _I,
-        ),
-        "tomo ",
-    ),
-    (
-        LazyPattern(
-            r"^(?:they|(?-i:[A-Z])[\w&'’]+)(?:['’]ve| have| has)? (?:taken|took|hired) me(?: on)?"
-            r" (?=at|as)|^i(?:['’]ve| have)? (?:got|been) (?:hired|taken on) (?=at|by|as)",
-            _I,
-        ),
-        "I got a job ",
-    ),
-    (
-        LazyPattern(
-            r"^¡?(?:por fin )?me (?:han |acaban de )?(?:cog|contrat|fich|cogi|contrata)\w+ "
-            r"(?=(?:en|de|como|para) )",
-            _I,
-        ),
-        "he conseguido trabajo ",
-    ),
-    (
-        LazyPattern(
-            r"^(?P<verb>estamos|vamos|hemos estado) (?P<who>mi [\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?"
-            r" y yo) ",
-            _I,
-        ),
-        r"\g<who> \g<verb> ",
-    ),
-    (
-        # "Since they opened the bike lane I cycle".
-        LazyPattern(
-            r"^(?:ever )?since (?P<event>(?:they|he|she|we|i|the [\w-]+(?: [\w-]+)?)"
-            r" (?!was\b|were\b|had\b)(?:[\w'’-]+ ){0,5}?[\w'’-]+),? (?P<rest>(?:i|we)"
-            r" (?!was\b|were\b|had\b|have\b)[a-z]+(?<!ed)\b.*)",
-            _I,
-        ),
-        r"\g<event>; now \g<rest>",
-    ),
-    (
-        LazyPattern(
-            r"^(?:ever )?since (?P<event>(?:we|they) (?:split|broke) up),? (?=(?:i|we)\b)", _I
-        ),
-        r"\g<event>; ",
-    ),
-    (
-        LazyPattern(
-            r"^desde que (?P<event>(?!era|ten[ií]a|nac[ií]|viv[ií]a)(?:[\w-]+ ){1,6}?),?"
-            r"(?=(?:voy|vamos|tomo|como|llevo|uso|trabajo|vivo|duermo|salgo|entreno|hago|desayuno"
-            r"|ceno|compro|pago|corro|viajo)\b)",
-            _I,
-        ),
-        r"\g<event>; ahora ",
-    ),
-    (
-        LazyPattern(
-            r"^desde (?:la (?:operaci[oó]n|mudanza|boda|baja|reforma|ca[ií]da)|el (?:parto"
-            r"|accidente|divorcio|traslado)),? ",
-            _I,
-        ),
-        "ahora ",
-    ),
-    (
-        LazyPattern(
-            r"\b(?:dej[eé]|he dejado|largu[eé]|colgu[eé]|abandon[eé]) "
-            r"(?P<old>(?-i:[A-ZÁÉÍÓÚÑ])\w+(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?)(?: y|,) me (?:he )?"
-            r"(?:anot|apunt|matricul|met|pas|cambi|inscrib)\w+ (?:en|al?) ",
-            _I,
-        ),
-        r"dejé \g<old> por ",
-    ),
-    (
-        LazyPattern(
-            r"\bgave up(?: on)? (?P<old>(?:the )?[\w-]+) (?:and|to) "
-            r"(?:signed up for|took up|enrolled (?:in|on)|joined) ",
-            _I,
-        ),
-        r"swapped \g<old> for ",
-    ),
-    (
-        LazyPattern(
-            r"\bme (?:ha )?(?:quit|retir)(?:ó|ado|aron) (?P<old>(?:el|la) [\w-]+) y me (?:ha )?"
-            r"(?:mand|recet|pus|di|d)(?:ó|o|ado|ieron|aron) (?:el |la )?(?=[a-z])",
-            _I,
-        ),
-        r"me cambió \g<old> por ",
-    ),
-    (
-        LazyPattern(r"^(?:hey,? |hi,? )?it['’]?s (?P<name>(?-i:[A-Z])[a-z]+) here\b", _I),
-        r"I'm \g<name>",
-    ),
-    (
-        # "Ann dropped the drums, doing drama instead".
-        LazyPattern(
-            r"^(?P<subject>(?:(?:my|our) [\w-]+(?: (?-i:[A-Z])\w+)?|(?-i:[A-Z])[a-z]+)"
-            r"(?<!\bI)(?<!\bWe)(?<!\bThey))(?P<first>(?:['’]s| has)? (?:dropped|quit|left|stopped"
-            r"|given up|gave up|switched|moved|started|finished|packed in)\b[^,;]*), "
-            r"(?=(?:doing|playing|taking|learning|studying|working|living|going|training|driving"
-            r"|seeing)\b)",
-            _I,
-        ),
-        r"\g<subject>\g<first>; \g<subject> is ",
-    ),
-    (LazyPattern(r"\b(?:upped|just up) and (?=(?:moved|left|went|quit)\b)", _I), ""),
-    (LazyPattern(r"^est[aá]s hablando con (?=(?:el|la|una?) )", _I), "soy "),
-    (
-        LazyPattern(
-            r"^(?P<weight>\d[\d.,]* ?(?:kg|kilos?|pounds|lbs?|stone)\b)"
-            r"(?= (?:on the scales?|this morning on the scales?|en la (?:b[aá]scula|balanza)))",
-            _I,
-        ),
-        r"now I weigh \g<weight>",
-    ),
-    (
-        LazyPattern(
-            r"^(?:(?:the )?scales? (?:says?|said|shows?)"
-            r"|la (?:b[aá]scula|balanza) (?:marca|marc[oó]|dice)) (?=\d)",
-            _I,
-        ),
-        "now I weigh ",
-    ),
-)
-"""Forms of speech, and how the same would be told plainly: `since the move to Leeds I walk to
-work`, `you're talking to the new manager`."""
+@cache
+def _paraphrases() -> tuple[tuple[LazyPattern, str], ...]:
+    read = read_table("paraphrases.toml")["paraphrases"]
+    return tuple((LazyPattern(one["pattern"], _I), one["plain"]) for one in read)
+
+
 _NAMED = r"(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ][\w-]*"
 
 

@@ -588,6 +588,8 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     """The statement with a noun in the place of the personal pronoun that is its subject, if the
     clause before it (`before`) or one of the latest of `known` names it. A Spanish verb without a
     subject gets the last one's."""
+    if named := _with_introduced(text, before or "".join(known[-1:])):
+        return named
     pronoun = _SUBJECT_PRONOUN.match(text)
     is_resolved = pronoun and not _SUBJECT_PRONOUN.match(before)
     subject = leading_noun(before) if is_resolved and not _WE.match(before) else None
@@ -607,37 +609,86 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     elif pronoun:
         kind = str(said.lastgroup) if said else ""
         noun = antecedent(pronoun["pronoun"], _told_before(text, before, kind, known), text)[0]
-    elif _THIRD_VERB.match(text) and not (_IMPERSONAL.match(text) or _SUBJECT_BEHIND.match(text)):
-        subject = leading_noun(before)
-        # "Ahora es Ana": what has a name is not another name.
-        is_name = bool(_IS_NAME.match(text))
-        is_subject = subject and subject.is_being and not (is_name and subject.is_named)
-        if subject and is_subject and subject.is_plural == bool(_PLURAL_VERB.match(text)):
-            noun = _with_name(subject.text, before)
-            return f"{noun[:1].upper()}{noun[1:]} {text[0].lower()}{text[1:]}"
-        others = [one for one in known[-MAX_BACK:] if not _OWN_NAME.match(one)]
-        latest = sorted(reversed(others), key=lambda one: _likeness(text, one))[::-1]
-        first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
-        # "Han cambiado el pin": they, not the neighbour.
-        is_plural = bool(_PLURAL_VERB.match(text))
-        fitting = (
-            each
-            for each in first
-            if each[0].is_being
-            and not (is_name and each[0].is_named)
-            and each[0].is_plural == is_plural
-        )
-        noun = next((_with_name(one.text, told) for one, told in fitting), "")
     else:
-        return text
+        return _with_null_subject(text, before, known)
     if not noun:
         return text
     noun = noun[:1].upper() + noun[1:]
-    if not pronoun:
-        return f"{noun} {text[0].lower()}{text[1:]}"
     is_owner = pronoun["pronoun"].lower() in ("his", "her")
     rest = _WILL.sub(" will", pronoun["rest"])
     return f"{noun}'s{rest}" if is_owner else f"{noun}{rest}"
+
+
+def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
+    """The statement with the subject of the clause before it, or of one of the latest of `known`,
+    if it begins with a Spanish verb in the third person."""
+    if _IMPERSONAL.match(text) or _SUBJECT_BEHIND.match(text) or not _THIRD_VERB.match(text):
+        return text
+    subject = leading_noun(before)
+    # "Ahora es Ana": what has a name is not another name.
+    is_name = bool(_IS_NAME.match(text))
+    is_subject = subject and subject.is_being and not (is_name and subject.is_named)
+    if subject and is_subject and subject.is_plural == bool(_PLURAL_VERB.match(text)):
+        return _joined(_with_name(subject.text, before), text)
+    others = [one for one in known[-MAX_BACK:] if not _OWN_NAME.match(one)]
+    latest = sorted(reversed(others), key=lambda one: _likeness(text, one))[::-1]
+    first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
+    # "Han cambiado el pin": they, not the neighbour.
+    is_plural = bool(_PLURAL_VERB.match(text))
+    fitting = (
+        each
+        for each in first
+        if each[0].is_being
+        and not (is_name and each[0].is_named)
+        and each[0].is_plural == is_plural
+    )
+    noun = next((_with_name(one.text, told) for one, told in fitting), "")
+    return _joined(noun, text) if noun else text
+
+
+def _joined(subject: str, text: str) -> str:
+    return f"{subject[:1].upper()}{subject[1:]} {text[0].lower()}{text[1:]}"
+
+
+def _with_introduced(text: str, before: str) -> str:
+    """`La gata de mi hija se llama Nube` for `se llama Nube`, or `le ha puesto Nube`, if the
+    statement before it introduces a being or thing without its name: `mi hija tiene una gata`."""
+    naming = _NAMING.match(text)
+    said = _INTRODUCED.match(before) if naming else None
+    if not naming or not said or _NAME.search(said["noun"]):
+        return ""
+    noun, name = said["noun"], (naming["name"] or naming["name2"]).rstrip(" .!")
+    subject = leading_noun(before)
+    owner = subject.text if subject and subject.is_being else ""
+    if naming["en"]:
+        whose = f"{owner[:1].upper()}{owner[1:]}'s" if owner else "The"
+        return f"{whose} {noun} {'are' if noun.endswith('s') else 'is'} called {name}"
+    is_plural = noun.split()[0].endswith("s")
+    is_female = (said["article"] or noun.split()[0]).lower().rstrip("s").endswith("a")
+    article = ("Las" if is_female else "Los") if is_plural else ("La" if is_female else "El")
+    whose = f" {_OF_THE.sub('del', f'de {owner}')}" if owner else ""
+    return f"{article} {noun}{whose} se {'llaman' if is_plural else 'llama'} {name}"
+
+
+_NAMING = LazyPattern(
+    r"^(?:y |ya |al final )*(?:se llaman?|l(?:e|o|a|es) (?:(?:ha|han|he|hemos) (?:puesto|llamado)"
+    r"|puso|pusieron|puse|pusimos|llam(?:ó|aron|amos)|va[mn]?(?:os)? a (?:llamar|poner)"
+    r"|pondr[áé]n?)(?: de nombre)?)"
+    r" (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[^,;]{1,30})$"
+    r"|^(?P<en>(?:(?:he|she|they|we|i)(?:['’](?:ve|s)| have| has)?(?: just| finally)?"
+    r" (?:named|called) (?:it|him|her|them)|(?:it|they)['’](?:s|re) (?:called|named)))"
+    r" (?P<name2>(?-i:[A-Z])[^,;]{1,30})$",
+    _I,
+)
+_INTRODUCED = LazyPattern(
+    r"^.*\b(?:tengo|tenemos|tiene|tuvo|tuvieron|tenido|comprado|compr(?:é|ó|amos|aron)|adoptado"
+    r"|adopt(?:é|ó|amos|aron)|echado|nacido|va(?: todos los \w+)? a|espera(?:mos)?|have|has|['’]s"
+    r"|['’]ve|had|got|bought|adopted|expecting) (?:a )?(?P<article>un|una|unos|unas|dos|tres|an?"
+    r"|two|three)? ?(?P<noun>(?!un |una )[^\W\d_]{3,}(?: [^\W\d_]{3,}){0,2})$",
+    _I,
+)
+"""`Mi hija tiene una gata`: the last words tell of a being or thing for the first time."""
+_OF_THE = LazyPattern(r"^de el\b", _I)
 
 
 def _told_before(text: str, before: str, kind: str, known: Sequence[str]) -> Sequence[str]:

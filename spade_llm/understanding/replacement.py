@@ -44,11 +44,18 @@ _TASK = LazyPattern(
 )
 _DONE = LazyPattern(
     r"^(?:(?:all )?done[,.!:]?(?: (?:i|we)(?:['’]ve)?)?|(?:i|we)(?:['’]ve| have)(?: already| just)*"
-    r"|(?:i|we)(?: already| just)*(?= \w+ed\b)"
+    r"|(?:i|we)(?: already| just| finally)*(?= (?:\w+ed|paid|bought|sent|got|did|made|took|rang"
+    r"|wrote|found|gave|brought|sold|told)\b)"
     r"|(?:ya )?(?:l[ao]s? )?(?:he|hemos)|ya(?: l[ao]s?)?(?= \w+[éí]\b))"
-    r" (?P<verb>[^\W\d_]{3,}) (?P<rest>.+)$",
+    r" (?P<verb>[^\W\d_]{3,}) (?P<rest>.+)$"
+    r"|^(?P<past>[^\W\d_]{2,}[éí]) (?P<rest2>(?:el|la|los|las|un|una|mi|mis|al?|con) .+)$",
     re.IGNORECASE,
 )
+_IRREGULAR = {
+    "paid": "pay", "bought": "buy", "sent": "send", "got": "get", "did": "do", "made": "make",
+    "took": "take", "rang": "ring", "wrote": "write", "found": "find", "gave": "give",
+    "brought": "bring", "sold": "sell", "told": "tell", "done": "do",
+}  # fmt: skip
 _DUE = LazyPattern(r"^(?:(?:my|our|the) )?(?P<rest>.+?)(?:['’]s| is| are) due\b", re.IGNORECASE)
 _HANDED_IN = LazyPattern(
     r"(?:filed|submitted|paid|sent|handed|returned|posted|settled)$", re.IGNORECASE
@@ -378,13 +385,16 @@ def _is_done(new: str, task: str) -> bool:
     """Check whether a statement says that a task is done: `I've paid the gas` after `I have to pay
     the gas bill on Friday`."""
     todo, done, due = _TASK.match(task), _DONE.match(new), _DUE.match(task)
-    if due and done and _HANDED_IN.match(done["verb"]):
-        return bool(stems_of(due["rest"]) & stems_of(done["rest"]))
-    if not todo or not done or is_changed(todo["rest"]):
+    if not done:
         return False
-    verbs = strip_accents(todo["verb"].lower()), strip_accents(done["verb"].lower())
-    is_same = verbs[0][:VERB_CHARS] == verbs[1][:VERB_CHARS]
-    return is_same and bool(stems_of(todo["rest"]) & stems_of(done["rest"]))
+    verb, rest = (done["verb"] or done["past"]).lower(), stems_of(done["rest"] or done["rest2"])
+    if due and _HANDED_IN.match(verb):
+        return bool(stems_of(due["rest"]) & rest)
+    if not todo or is_changed(todo["rest"]):
+        return False
+    verbs = (strip_accents(one) for one in (todo["verb"].lower(), _IRREGULAR.get(verb, verb)))
+    is_same = len({one[:VERB_CHARS] for one in verbs}) == 1
+    return is_same and bool(stems_of(todo["rest"]) & rest)
 
 
 def is_beside(new: str, old: str) -> bool:

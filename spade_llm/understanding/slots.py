@@ -31,6 +31,7 @@ from spade_llm.understanding.replacement import (
 )
 from spade_llm.understanding.substitution import (
     CLASSES,
+    DOSE,
     outside,
     units_of,
     values_in_place_of,
@@ -165,6 +166,36 @@ def in_same_slot(
         # "She starts in York" tells nothing of another woman.
         known = [one for one in known if value_key(meant.text) & value_key(one)]
     return found or _nearest(text, named, every, known) or _with_value_of_part(text, known)
+
+
+def found_at_last(text: str, known: Sequence[str]) -> Statement | None:
+    """`Found one, in Leith` after `we're looking for a flat`: what was looked for is found."""
+    said = _FOUND.match(text)
+    for one in reversed(known[-MAX_BACK:]) if said else ():
+        if said and (search := _LOOKED_FOR.search(one)):
+            verb = said["en"] or said["es"]
+            rest = said["rest"].lstrip(" ,:;–—")
+            return Statement(
+                text=f"{verb[0].upper()}{verb[1:]} {search['thing']}{' ' if rest else ''}{rest}",
+                is_change=True,
+                replaced=one,
+            )
+    return None
+
+
+_FOUND = LazyPattern(
+    r"^(?:(?P<en>(?:i|we)(?:['’]ve| have)?(?: finally| just| already)* found) (?:one|something)\b"
+    r"|(?:por fin |ya |al final )*(?P<es>hemos encontrado|he encontrado|encontramos|encontré)"
+    r"(?: un[oa]\b|(?=[,.:;]| en\b|$)))(?P<rest>.*)$",
+    _I,
+)
+_LOOKED_FOR = LazyPattern(
+    r"\b(?:(?:looking|searching|hunting) for|busc(?:o|amos|ando)) "
+    r"(?P<thing>(?:(?!(?:in|near|around|close|by|for|en|cerca|por|para)\b)[\w'’-]+ ?){1,4})"
+    r"(?<! )",
+    _I,
+)
+"""Says what the speaker looks for, without where."""
 
 
 def _with_hour(text: str, known: Sequence[str]) -> Statement | None:
@@ -428,7 +459,6 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
         and not is_denial(one)
     )
     if "medicine" in classes:
-        # Of two medicines, or of one with its dose, it is not known what is replaced.
         recent = (one for one in recent if _has_one_medicine(one))
     if classes:
         fitting = [with_class(one, new, classes) for one in recent]
@@ -441,9 +471,11 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
 
 
 def _has_one_medicine(statement: str) -> bool:
-    """Check whether a statement names one medicine, and no dose."""
-    words = [word for word in split_words(statement) if "medicine" in concepts_of(word)]
-    return len(words) == 1 and not PAIR.search(statement)
+    """Check whether a statement names one medicine: of several, it is not known which one another
+    replaces."""
+    bare = DOSE.sub("", statement)
+    words = [word for word in split_words(bare) if "medicine" in concepts_of(word)]
+    return len(words) == 1 and not PAIR.search(bare)
 
 
 def _is_of_provider(statement: str) -> bool:

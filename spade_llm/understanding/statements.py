@@ -47,8 +47,13 @@ from spade_llm.understanding.pronouns import (
     with_role,
 )
 from spade_llm.understanding.replacement import INTRODUCES, Statement, replaces
-from spade_llm.understanding.slots import in_same_slot, swapped, value_of_pronoun
-from spade_llm.understanding.substitution import is_clean, outside, with_title
+from spade_llm.understanding.slots import found_at_last, in_same_slot, swapped, value_of_pronoun
+from spade_llm.understanding.substitution import (
+    is_clean,
+    outside,
+    with_title,
+    without_former_dose,
+)
 from spade_llm.understanding.successions import (
     BESIDE,
     adjacent,
@@ -266,7 +271,7 @@ def _read_clauses(
             one
             if is_clean(one) and not (one.replaced and _leaves_value(clause.text, one))
             else in_own_words(clause.text, one)
-            for one in found
+            for one in map(without_former_dose, found)
         ]
         for one in _with_rests(found, statements, gone):
             # A clause with a pronoun repeats the one before it, which is not told twice.
@@ -561,7 +566,7 @@ def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list
     if found := _NO_LONGER_BUT_NOW.match(text):
         return _change_of_clause(text, every, known)[0] or _ended_and_new(found)
     changed = change_of_list(text, every) or value_of_pronoun(text, known)
-    changed = changed or swapped(text, every, is_said=True)
+    changed = changed or swapped(text, every, is_said=True) or found_at_last(text, every)
     return [changed] if changed else []
 
 

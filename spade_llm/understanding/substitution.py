@@ -7,7 +7,7 @@ drink, a sport) to another one of that class.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from os.path import commonprefix
 from typing import TYPE_CHECKING
@@ -96,7 +96,7 @@ _DAY_NUMBER = re.compile(r"\b\d{1,2}\b")
 _DAY_OF_MONTH = LazyPattern(r"(?:the )?\b(?P<day>\d{1,2})(?:st|nd|rd|th)?\b", _I)
 _TITLED = re.compile(r"(?:\b(?:el|la) )?\b(?:[Dd]octora?|[Dd]ra?\.?|[Mm]r?s?\.?|[Dd]on|[Dd]oña) ")
 _GLUED_UNIT = LazyPattern(r"(?<=\d)(?P<unit>[^\W\d_]+)$")
-_DOSE = LazyPattern(r"\d ?(?:mg|mcg|µg|g|ml|units?|iu|ui|unidades)\b", _I)
+DOSE = LazyPattern(r",? ?(?:de )?\d[\d.,]* ?(?:mg|mcg|µg|g|ml|units?|iu|ui|unidades)\b", _I)
 _MEASURE = LazyPattern(r"\d ?(?P<unit>[^\W\d_]{1,12})\b")
 _MEASURED = LazyPattern(r"(?P<thing>[^\W\d_][\w-]{3,}),? \d[\d.,]* ?[^\W\d_]{1,12}\b", _I)
 """A thing and its amount: `ramipril, 5 mg`."""
@@ -181,11 +181,22 @@ def is_clean(new: Statement) -> bool:
     handles = typed_values(new.replaced).get(ValueType.HANDLE, ())
     if any(first <= place.start and end <= last for first, last in handles):
         return (place.start, end) in handles
-    if "medicine" in concepts_of(over) and _DOSE.search(kept):
+    if "medicine" in concepts_of(over) and DOSE.search(kept):
         return False
     names = {one[0] for one in _CAPITAL.finditer(value)}
     is_title = over.lower() in _ARTICLES and bool(place.behind)
     return not is_title and not names & set(re.findall(r"[\w-]+", kept))
+
+
+def without_former_dose(new: Statement) -> Statement:
+    """The statement without the dose of the medicine that another one replaces."""
+    place = inserted(new.replaced, new.text)
+    end = len(new.replaced) - place.behind
+    dose = DOSE.match(new.replaced[end:])
+    if not dose or "medicine" not in concepts_of(new.replaced[place.start : end]):
+        return new
+    value = new.text[: len(new.text) - place.behind]
+    return replace(new, text=value + new.replaced[end + dose.end() :])
 
 
 def has_details(new: Statement) -> bool:
@@ -625,7 +636,14 @@ def with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | N
     """The statement with new words in the place of the last ones of these classes, or of the object
     of a verb of such a class: `drink`."""
     words = list(re.finditer(r"[\w'’-]+", earlier))
-    place = [number for number, one in enumerate(words) if number and concepts_of(one[0]) & classes]
+    doses = [one.span() for one in DOSE.finditer(earlier)]
+    place = [
+        number
+        for number, one in enumerate(words)
+        if number
+        and concepts_of(one[0]) & classes
+        and not any(start < one.end() <= end for start, end in doses)
+    ]
     if not place or value_key(new) <= value_key(earlier):
         return None
     first = last = place[-1]

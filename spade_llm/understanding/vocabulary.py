@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import ENGLISH, STOP_WORDS, split_words, stem_word, strip_accents
@@ -39,13 +39,18 @@ class _Table:
     things: frozenset[str]
 
 
-@cache
-def _table() -> _Table:
+def read_table(name: str) -> dict[str, Any]:
+    """The contents of a TOML file of this package."""
     # Imported here: importing the package must stay fast.
     import tomllib
     from importlib.resources import files
 
-    read = tomllib.loads(files(__package__).joinpath("concepts.toml").read_text("utf-8"))
+    return tomllib.loads(files(__package__).joinpath(name).read_text("utf-8"))
+
+
+@cache
+def _table() -> _Table:
+    read = read_table("concepts.toml")
     kinds = ("relations", "actions", "classes", "beings", "things")
     words = {
         concept: tuple(dict.fromkeys(listed.split()))
@@ -242,6 +247,7 @@ _PHRASES = (
     (r"\b(?:flat|apartment|room|place|house|bedsit|live|piso|apartamento|habitaci[oó]n|casa|viv(?:o|imos))\b[^.;]{1,40}, ?[£$€]? ?\d[\d.,]*(?: ?(?:€|euros?|pounds?|quid|dollars?))? (?:a|per|al|por) (?:month|week|mes|semana)\b", "rent"),
     (r"\bmi se[ñn]ora\b(?! (?:madre|de la limpieza))", "wife partner"),
     (r"\b(?:get|getting|move|moving) (?:around|about)\b", "transport"),
+    (r"\bhad (?:a|my|her|our) (?:little |baby )?(?:boy|girl)\b|\btuv\w+ una? niñ[oa]\b", "baby"),
     (r"\b(?:amoxi|ampi)cil\w+", "penicillin medicine"),
     (r"\bmi vieja\b", "mother"),
     (r"\b(?:hips?|knees?|shoulders?|valves?) (?:was |been |is being |being )?replaced\b|\bnew (?:hip|knee)\b|\b(?:tooth|teeth|tonsils|appendix|gallbladder) (?:taken )?out\b|\bpr[oó]tesis de (?:cadera|rodilla)\b", "surgery"),

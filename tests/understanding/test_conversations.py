@@ -547,6 +547,55 @@ def _answer(said: list[str], question: str) -> list[str]:
             "losartan",
         ),
         (
+            ["mi vecina tiene un loro", "le puso Kiko"],
+            "¿cómo se llama el loro?",
+            "El loro de mi vecina",
+        ),
+        (
+            ["mi cuñada tuvo una niña", "se llama Irene"],
+            "¿cómo se llama la niña?",
+            "La niña de mi cuñada",
+        ),
+        (
+            ["our lodger bought a parrot", "he's named it Captain"],
+            "what's the parrot called?",
+            "parrot is called Captain",
+        ),
+        (
+            ["buscamos garaje en Usera", "ya hemos encontrado, en Embajadores"],
+            "¿seguimos buscando garaje?",
+            "Hemos encontrado garaje en Embajadores",
+        ),
+        (
+            ["I'm looking for an allotment in Horfield", "found one, in Ashton"],
+            "am I still looking for an allotment?",
+            "found an allotment in Ashton",
+        ),
+        (["we need to buy a cot", "bought the cot today"], "do we need to buy a cot?", "bought"),
+        (
+            ["mi cuñada está embarazada", "ya ha dado a luz"],
+            "¿está embarazada mi cuñada?",
+            "dado a luz",
+        ),
+        (
+            ["I'm on bisoprolol, 5 mg", "GP's moved me to candesartan"],
+            "what do I take?",
+            "candesartan",
+        ),
+        (
+            [
+                "I take warfarin 3 mg and statins",
+                "they've put me on apixaban instead of the warfarin",
+            ],
+            "what do I take?",
+            "I take apixaban and statins",
+        ),
+        (
+            ["tomo bisoprolol de 5 mg", "la cardióloga me lo ha cambiado por nebivolol"],
+            "¿qué tomo?",
+            "Tomo nebivolol",
+        ),
+        (
             [
                 "tomo omeprazol para el estómago",
                 "la médica me quitó el omeprazol y me mandó famotidina",

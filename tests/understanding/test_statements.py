@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
 from spade_llm.understanding.replacement import Statement, replaces
 from spade_llm.understanding.statements import read_message, statements_of
-from spade_llm.understanding.vocabulary import concepts_of
+from spade_llm.understanding.vocabulary import concepts_of, read_table
 from spade_llm.understanding.wording import in_second_person
 
 
@@ -972,3 +973,8 @@ def test_spanish_statements_are_told_back_to_the_speaker(text: str, told: str | 
         assert shown.endswith("diez gramos de azafrán en los últimos tramos")
     else:
         assert shown == told
+
+
+@pytest.mark.parametrize("one", read_table("paraphrases.toml")["paraphrases"])
+def test_the_example_of_a_paraphrase_is_told_in_its_plain_words(one: dict[str, str]) -> None:
+    assert re.sub(one["pattern"], one["plain"], one["said"], flags=re.IGNORECASE) == one["told"]
