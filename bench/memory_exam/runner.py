@@ -201,12 +201,12 @@ def figures(exchanges: Sequence[Exchange]) -> dict[tuple[Group, str], dict[str, 
 
 def print_figures(exchanges: Sequence[Exchange]) -> None:
     found = figures(exchanges)
-    print(f"{'':12}{'':32}{'en':>16}{'es':>16}{'all':>16}")
+    print(f"{'':14}{'':32}{'en':>16}{'es':>16}{'all':>16}")
     for group in Group:
         rows = [(name, cells) for (of, name), cells in found.items() if of is group]
         for name, cells in sorted(rows, key=lambda row: row[0] == WHOLE):
             shown = "".join(_shown(cells.get(column)) for column in ("en", "es", "all"))
-            print(f"{group:12}{name:32}{shown}")
+            print(f"{group:14}{name:32}{shown}")
     print(f"mean {mean(one.ms for one in exchanges):.1f} ms for each reply")
 
 

@@ -82,6 +82,9 @@ WHOLE_SCORE = 0.25
 WORD_SCORE = 0.125
 """Score of a shared word beside that of its concept, at most MAX_WORDS times: `how old is my bike?`
 rather means a bike than a tricycle."""
+MIN_RARE_CHARS = 5
+RARE_SCORE = 0.75
+"""Score of a longer word that the vocabulary does not know: hardly anything else has it."""
 MAX_WORDS = 3
 VERB_SCORE = 0.5
 """Score of the verb of the question in the same form: `¿qué toco?` is not about football."""
@@ -185,6 +188,12 @@ _MAY_EAT = LazyPattern(
     _I,
 )
 _MAY_TAKE = LazyPattern(r"\b(?:can|may|should) i (?:take|have)\b|\bpuedo tomar\b", _I)
+_OPENED = LazyPattern(
+    r"\b(?P<verb>(?:we|i) (?:open|close|shut)|abrimos|cerramos)(?: up)?"
+    r" (?:the|our|my|el|la|nuestr[oa]) [\w-]+",
+    _I,
+)
+"""What the speaker opens each day, which statements of the hours need not name."""
 _TAKEN = LazyPattern(
     r"^(?:so |and )?what(?: do i| does [\w’' ]{2,20}| am i|['’]?s [\w’' ]{2,20}| is [\w’' ]{2,20}?)"
     r" (?:take|taking|on)(?: now| again| at the moment| these days|,| for (?:it|that))*\W*$"
@@ -423,7 +432,7 @@ class Question:
 
 def _asked_concepts(text: str) -> frozenset[str]:
     """The concepts of a question; those of a diet, too, if it asks what somebody may eat."""
-    concepts = concepts_of(_HOW.sub("", text)) - _DO
+    concepts = concepts_of(_OPENED.sub(r"\g<verb>", _HOW.sub("", text))) - _DO
     if "dislike" in concepts:
         # "What don't I like?"
         concepts -= {"like"}
@@ -920,6 +929,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     points = sum(map(_weight, shared)) + COVERED_SCORE * len(shared) / max(1, len(asked.concepts))
     points += _name_points(asked, candidate, said, shared)
     points += WHOLE_SCORE if shared == asked.concepts else 0.0
+    points += _rare_points(asked, candidate, shared)
     points += _word_points(asked, candidate)
     subject = leading_noun(candidate.text)
     is_named = subject is not None and value_key(subject.text) & asked.names
@@ -947,6 +957,15 @@ def score(asked: Question, candidate: Candidate) -> float:
         # It answers `do I like …?`, but not `what do I like?`.
         points -= SMALL_PENALTY
     return points
+
+
+def _rare_points(asked: Question, candidate: Candidate, shared: frozenset[str]) -> float:
+    """Points for a shared word that the vocabulary does not know, if it may be the answer."""
+    unknown = {one for one in shared if not is_concept(one) and len(one) > MIN_RARE_CHARS}
+    if not unknown - concepts_of(" ".join(asked.names)):
+        return 0.0
+    is_possible = not asked.expected or _has_expected(asked, candidate, features(candidate.text))
+    return RARE_SCORE if is_possible else 0.0
 
 
 def _word_points(asked: Question, candidate: Candidate) -> float:
@@ -1296,8 +1315,10 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
     return points
 
 
-_IS_NAMED = LazyPattern(r" \(my [\w-]+\)$")
-"""Role of a being of a question, behind it (`_with_being`)."""
+_IS_NAMED = LazyPattern(
+    r" \(my [\w-]+\)$|\b(?:my|our|mi|nuestr[oa]) [\w-]+(?= (?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]{2,})", _I
+)
+"""Role of a being of a question, behind it (`_with_being`), or before its name."""
 _RELATIVE = LazyPattern(
     r",? (?:who|which) [^,;]*|, (?:que|quien) [^,;]*"
     r"|\b(?:film|movie|show|series|documentary|book|novel|story|peli|pel[ií]cula|serie|documental"
@@ -1329,7 +1350,10 @@ _STATES = frozenset({"home", "work", "study", "marital"})
 """Relations of which a plan says nothing yet."""
 _PERIOD = LazyPattern(
     r"\b(?:ago|spring|summer|autumn|fall|winter|christmas|easter|morning|afternoon|evening|night"
-    r"|noon"
+    r"|noon|(?:before|at|after|with|until|till) (?:my |the )?(?:bed|bedtime|breakfast|lunch|dinner"
+    r"|tea|supper|work|school|meals?)|(?:antes de|despu[eé]s de|con|tras) (?:el |la |las |cada )?"
+    r"(?:acostarme|dormir|desayun\w+|comer|comidas?|almuerzo|almorzar|cenar?|merienda|trabajo)"
+    r"|en ayunas|al (?:levantarme|acostarme|despertar\w*)"
     r"|week(?:end)?s?|days?|months?|years?|weekdays?|every|daily|quarter (?:past|to)|half past"
     r"|since|until|(?:before|after|between|from|till|by|de|entre|antes de|hasta) (?:las? )?\d{1,2}"
     r"|(?:19|20)\d\d|primavera|verano|oto[ñn]o|invierno|navidad|semana|noches?|tardes?|mes|meses"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.language import split_sentences
 from spade_llm.understanding.reminders import as_task
-from spade_llm.understanding.spelling import plain_spanish
+from spade_llm.understanding.spelling import plain_english, plain_spanish
 from spade_llm.understanding.vocabulary import (
     WEEKDAYS,
     ValueType,
@@ -864,7 +864,7 @@ def _split_message(text: str) -> tuple[Clause, ...]:
     """Cached: the same message is read before a turn, as an earlier one in the next turns, and
     whenever it is recalled."""
     text = _QUOTED_TEXT.sub(" ", _QUOTED_LINE.sub("", text))
-    text = plain_spanish(spelled_out(text.strip()))
+    text = plain_english(plain_spanish(spelled_out(text.strip())))
     if not text:
         return ()
     if TAKEN_BACK.match(text) or _SARCASM.match(text) or _GAME.match(text):
@@ -915,10 +915,22 @@ _LAUGH_INSIDE = LazyPattern(
 _BARE_OWNER = LazyPattern(
     r"\b(?P<noun>mum|mom|mam|dad|nan|nana|gran|grandad|bro|sis|gf|bf|hubby)s"
     r" (?=[^\W\d_])(?!(?:and|are|were|have|both|all|who|or)\b)"
+    r"|\b(?P<kin>(?:girl|boy)friend|sister|brother|boss|wife|husband|partner|flatmate|roommate"
+    r"|neighbour|cat|dog)s (?=called [^\W\d_]+(?:[,.;!]|$))"
     r"|\b(?P<name>(?:his|her|its|my|your|their) (?:\w+ )?name)s (?=\w)"
     r"|\b(?P<thing>(?:the|my|our) (?:\w+ )?(?:rent|bill|wage|salary|pin|code|number|birthday"
     r"|bday|party|train|flight|appointment|appt))s (?=[£$€]?\d)"
-    r"|(?:(?<=\A)|(?<=[,;.!] )|(?<=and )|(?<=so )|(?<=but ))its (?=[£$€]?\d|now\b)",
+    r"|(?:(?<=\A)|(?<=[,;.!] )|(?<=and )|(?<=so )|(?<=but ))its (?=[£$€]?\d|now\b|an?\b)",
+    _I,
+)
+_BARE_WE = LazyPattern(
+    r"(?:(?<=\bso )|(?<=\band )|(?<=\bbut )|(?<=\A))were (?=(?:in|at|on|off|moving|going|getting"
+    r"|having|meeting|doing|not)\b)",
+    _I,
+)
+_BARE_WILL = LazyPattern(
+    r"(?:(?<=\bso )|(?<=\band )|(?<=\bbut )|(?<=\A))ill (?=(?:be|bring|get|have|do|go|make|call|let"
+    r"|see|take|give|tell|ask|try|come|need|pick|send|put|pay|just|probably|never|not)\b)",
     _I,
 )
 """A noun of which there is only one, with the `s` of an owner or of `is`: `dads home`."""
@@ -938,6 +950,7 @@ def spelled_out(text: str) -> str:
     with a full stop instead of a picture or a laugh inside it, and without asides."""
     text = _LAUGH_INSIDE.sub(r"\g<before>. ", text)
     text = _BARE_CONTRACTION.sub(lambda found: _CONTRACTED[found[0].lower()], text)
+    text = _BARE_WILL.sub("I'll ", _BARE_WE.sub("we're ", text))
     text = _EQUALS.sub(r"\g<thing> is ", text)
     text = _BARE_OWNER.sub(lambda found: f"{found[0].rstrip()[:-1]}'s ", text)
     return _ASIDE.sub("", text)

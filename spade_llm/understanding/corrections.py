@@ -173,7 +173,9 @@ _SUCCESSION = LazyPattern(
 )
 """Newcomer and predecessor in one expression: `Eve took over from Ann`."""
 _EXCHANGED = LazyPattern(
-    rf"^(?P<old>.*?\b(?:{_EXCHANGE})\b.*?) (?:for|with|por) (?P<new>[^,;]{{1,40}})(?=$|[,;])"
+    # "She quit skating and does violin with Ann": that `with` has another verb.
+    rf"^(?P<old>.*?\b(?:{_EXCHANGE})\b(?:(?! and \w+s ).)*?) (?:for|with|por)"
+    r" (?P<new>[^,;]{1,40})(?=$|[,;])"
     r"|(?P<new2>[^,;]{1,40}) (?:instead of|rather than|and not|en vez de|en lugar de|y no)"
     r" (?P<old2>[^,;]{1,40}?)(?: now| these days| ahora)?$"
     r"|\b(?:instead of|rather than|en vez del?"

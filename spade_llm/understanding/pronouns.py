@@ -106,6 +106,15 @@ _DOUBLED = LazyPattern(
     _I,
 )
 """Spanish names the person behind the verb as well: `le pago 30 euros a Ana`."""
+MAX_WORDS_BEFORE = 6
+"""Maximum number of words before a pronoun that means something in an earlier statement."""
+_APART = LazyPattern(r"^(?:\S+ ){2,}\S+,.* $|^\S+,? (?:says|said|reckons|thinks) $", _I)
+"""The words of another clause before the one with the pronoun."""
+_GIVEN = LazyPattern(
+    r"\b(?:gave|paid|told|lent|sent|showed|owe|give|pay|tell|lend|send|show) "
+    r"(?!(?:me|us|back|it|them|out|off|up|the|my|our)\b)[^\W\d_]{3,} $",
+    _I,
+)
 _OBJECT_BEFORE = LazyPattern(
     r"(?P<object>[\w-]+)(?:\s*[,;:–—]|,? (?:because|as|since|and|but|so))\s+$", _I
 )
@@ -496,7 +505,7 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
             continue
         if any(one.fits(kind) and one.start < pronoun.start() for one in noun_phrases(text)):
             continue
-        if kind == "thing" and _has_object_before(text[: pronoun.start()]):
+        if _is_meant_inside(kind, text[: pronoun.start()]):
             continue
         back = _MAX_BACK_OF.get(kind, MAX_BACK_THING)
         latest = known[-back:][::-1]
@@ -549,11 +558,15 @@ def _topic_being(statement: str) -> Mention | None:
     return first if is_topic and first is not None and first.fits("any") else None
 
 
-def _has_object_before(text: str) -> bool:
-    """Check whether the clause that ends a text ends with a noun without an article: `I can't have
-    shellfish, it makes me ill`."""
-    found = _OBJECT_BEFORE.search(text)
-    return found is not None and any(map(is_concept, concepts_of(found["object"])))
+def _is_meant_inside(kind: str, before: str) -> bool:
+    """Check whether a pronoun rather means something in the words before it, although no noun
+    phrase is known there: `I can't have shellfish, it makes me ill`, `I paid dan his share`."""
+    if _APART.match(before) or len(before.split()) > MAX_WORDS_BEFORE:
+        return True
+    if kind == "thing":
+        found = _OBJECT_BEFORE.search(before)
+        return found is not None and any(map(is_concept, concepts_of(found["object"])))
+    return kind in ("male", "female") and bool(_GIVEN.search(before))
 
 
 def _likeness(clause: str, statement: str) -> tuple[bool, bool]:
@@ -695,7 +708,8 @@ def _told_before(text: str, before: str, kind: str, known: Sequence[str]) -> Seq
     """The statements in which a pronoun's noun is looked for: the clause before it, if that has
     one; not a doctor's, since the patient is meant."""
     if _DOCTOR.match(before) and _TREATED.match(text):
-        return [one for one in known if not _DOCTOR.match(one)]
+        rest = _DOCTOR.sub("", before)
+        return [*(one for one in known if not _DOCTOR.match(one)), rest]
     return [before] if any(one.fits(kind) for one in noun_phrases(before)) else known
 
 
@@ -705,7 +719,9 @@ _DOCTOR = LazyPattern(
     _I,
 )
 _TREATED = LazyPattern(
-    r"^s?he(?:['’]s| is| was| has)(?: been)? (?:now )?(?:on|off|taking|getting|having|better)\b", _I
+    r"^s?he(?:['’]s| is| was| has)(?: been)? (?:now )?(?:on|off|taking|getting|having|better"
+    r"|finished|stopped|due|done|to (?:get|have|take|go|be))\b",
+    _I,
 )
 """`The vet stopped it, she's on something else now`: the patient."""
 _OWN_NAME = LazyPattern(

@@ -24,7 +24,7 @@ from spade_llm.understanding.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _I = re.IGNORECASE
 
@@ -129,7 +129,26 @@ _NAMES = tuple(
     )
 )
 """Places where a word without a capital is a name: behind `se llama`, or `mi novia`."""
+_ENGLISH_VERB = r"(?:is|was|has|had|['’]s|lives?|works?|goes|went|does|wants?|needs?|loves?|hates?|plays?|said|says|got|had|came|comes)"
+_ENGLISH_NAMES = tuple(
+    LazyPattern(pattern, _I)
+    for pattern in (
+        rf"\b(?:called|named) {_LOWER}(?![\w'’])",
+        rf"^(?:(?:hi+|hiya|hey|yo|alright|hello|so)\W+)*(?:so )?(?:i['’]m|my name(?:['’]s| is)) {_LOWER}(?=,? (?:and i|\d)|, \d|[.!]|$)",
+        rf"\b(?:my|our|his|her) (?:(?:big|little|older|younger|best) )?(?P<noun>[^\W\d_]+),? {_LOWER}(?=['’]s\b| {_ENGLISH_VERB}\b)",
+        rf"\b(?:with|to|for|by|from|and) (?:my|our|his|her) (?P<noun>[^\W\d_]+) {_LOWER}(?=$|[,.;!?])",
+    )
+)
+"""The same in English: behind `called`, or `my brother`."""
+_KNOWN_NAME = LazyPattern(
+    r"(?<=[\w,;:] )(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]{2,}\b|^(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]{2,}(?=['’]s | (?:is|has|and I|es|ha|y yo)\b)"
+)
+_LOWER_WORD = LazyPattern(r"(?<![\w'’@./-])(?P<name>[a-záéíóúñ]{3,}?)(?P<owner>s)?(?![\w'’@/-])")
 _NO_NAMES = frozenset({
+    "tomorrow", "today", "tonight", "yesterday", "again", "too", "now", "there", "here", "soon",
+    "later", "back", "first", "once", "twice", "instead", "never", "always", "also", "still",
+    "just", "only", "really", "usually", "often", "both", "all", "who", "that", "this", "home",
+    "maybe", "probably", "already", "anyway", "though", "please", "thanks", "then",
     "igual", "anterior", "antigua", "antiguo", "actual", "asi", "así", "mucho", "como", "por",
     "para", "desde", "alguien", "nadie", "algo", "todo", "todos", "gente", "ayer", "anoche",
     "luego", "despues", "después", "entonces", "tampoco", "aunque", "mientras", "seguro",
@@ -161,6 +180,44 @@ def _with_capitals(text: str) -> str:
     for pattern in _NAMES:
         text = pattern.sub(_with_capital, text)
     return text
+
+
+def plain_english(text: str) -> str:
+    """A text with a capital for the names that the words around them show: `my brother dave`."""
+    for pattern in _ENGLISH_NAMES:
+        text = pattern.sub(_with_capital, text)
+    return text
+
+
+def with_known_names(text: str, known: Iterable[str]) -> str:
+    """A text without capitals with those of the names in earlier statements: `craigs garage` for
+    somebody who has spoken of Craig."""
+    if text != text.lower():
+        return text
+    names = frozenset[str]().union(*map(_names_of, known))
+
+    def with_capital(found: re.Match[str]) -> str:
+        if found["name"] + (found["owner"] or "") in names:
+            return found[0].capitalize()
+        is_known = found["name"] in names
+        return (
+            f"{found['name'].capitalize()}{chr(39) + 's' if found['owner'] else ''}"
+            if is_known
+            else found[0]
+        )
+
+    return _LOWER_WORD.sub(with_capital, text) if names else text
+
+
+@lru_cache(maxsize=2000)
+def _names_of(statement: str) -> frozenset[str]:
+    """The names in a statement, in lower case: words with a capital that mean nothing else."""
+    words = {found[0].lower() for found in _KNOWN_NAME.finditer(statement)} - _NO_NAMES
+    return frozenset(
+        one
+        for one in words
+        if not is_function_word(strip_accents(one)) and not any(map(is_concept, concepts_of(one)))
+    )
 
 
 def _with_capital(found: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words
 from spade_llm.understanding.clauses import (
     FINITE,
+    MAX_CHARS,
     MAX_STATEMENT_CHARS,
     TAKEN_BACK,
     THIRD_SPANISH,
@@ -48,6 +49,7 @@ from spade_llm.understanding.pronouns import (
 )
 from spade_llm.understanding.replacement import INTRODUCES, Statement, replaces
 from spade_llm.understanding.slots import found_at_last, in_same_slot, swapped, value_of_pronoun
+from spade_llm.understanding.spelling import with_known_names
 from spade_llm.understanding.substitution import (
     is_clean,
     outside,
@@ -221,6 +223,7 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
     corrections (`no, green`) and pronouns are resolved with them. `remembered`: statements of other
     conversations; only corrections that name the old value refer to them.
     """
+    text = with_known_names(text[:MAX_CHARS], (*remembered, *earlier))
     clauses = split_clauses(text)
     if not is_off_the_record(text):
         return _read_clauses(clauses, earlier, remembered)

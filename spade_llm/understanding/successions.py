@@ -140,6 +140,21 @@ _TAKES_OVER = LazyPattern(
     _I,
 )
 """The clause says that somebody has the place of another."""
+_GONE = LazyPattern(
+    r"\b(?:left|leav\w+|gone|go(?:es|ing)|went|off|away|out|sick|ill|retir\w+|quit\w*|mov(?:ed|ing)"
+    r"|broke\w*|hurt|injured|dropped|passed|died|no longer|not|n['’]t|holidays?|hospital|operation"
+    r"|baja|ausente|vacaciones|permiso|licencia|excedencia|jubil\w+|enferm\w+|mal[oa]|oper\w+"
+    r"|mur\w+|march\w+|mud\w+|ido|fue|va|dej\w+|no|ya no|parto|maternidad|rompi\w*|roto"
+    r"|rot[oa]|lesion\w*|despid\w+|despedid[oa]|cambi\w+)\b",
+    _I,
+)
+"""Somebody may not come any more, or not for a time."""
+_MAY_TAKE_OVER = LazyPattern(
+    r"\b(?:till|until|hasta|de momento|(?:gave|given|put|moved|switched|swapped) (?:me|us)"
+    r"|(?:me|nos) (?:han|asign\w+|toc\w+|pasó|\w+ron))\b",
+    _I,
+)
+"""Says that somebody has the place of another only if that one is gone."""
 _RESULT = LazyPattern(r"\b(?:so|why|as[ií] que|por eso)\b", _I)
 _IS_SO = LazyPattern(
     r"^[\w'’ ]{2,30}?(?:['’]s| is| are| was| est[aá]n?| es| feels?| se siente) (?!\w+ing\b)", _I
@@ -544,7 +559,8 @@ def substituted(
             return first, rest, earlier
     first = before or "".join(known[-1:])
     # "Ann left, now Eve comes" says itself who is gone.
-    takes_over = _TAKES_OVER.search(text) and not ended_part(text)
+    said = text if _GONE.search(first) else _MAY_TAKE_OVER.sub(" ", text)
+    takes_over = _TAKES_OVER.search(said) and not ended_part(text)
     if first and (before or takes_over):
         others = [one for one in every if one != first]
         return first, text, _place_of_another(first, text, others, is_apart=not before)
