@@ -52,7 +52,7 @@ DAY = r"(\d{4}-\d\d-\d\d|\d{1,2} (de )?[a-z]+ (de )?\d{4}|[a-z]+ \d{1,2}, \d{4})
 DATE = re.compile(rf"\b(on |el )?{DAY}\b", re.I)
 TOLD_ON = re.compile(rf"\([^()\n]*{DAY}[^()\n]*\)", re.I)
 """When a memory was told: its figures are no answer."""
-SENTENCE = re.compile(r"\n+|(?<=[.!?])(?<!\bdr\.)(?<!\bmr\.)(?<!\bprof\.)\s+", re.I)
+SENTENCE = re.compile(r"\n+|(?<=[.!?])(?<!\bdr\.)(?<!\bmr\.)(?<!\bmrs\.)(?<!\bprof\.)\s+", re.I)
 
 
 def fold(text: str) -> str:

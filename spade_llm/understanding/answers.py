@@ -13,10 +13,13 @@ from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
 from spade_llm.understanding.features import NOTE, ends, features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
+    ADDITION,
     COPULA,
     COUPLE,
     FORMER,
+    HABIT,
     REASON,
+    TITLES,
     Statement,
     are_two_of_a_kind,
     have_different_owners,
@@ -664,8 +667,69 @@ def _follower(
     is sure of that."""
     if not asked.concepts & features(earlier.text).concepts:
         return None
-    later = candidates[candidates.index(earlier) + 1 :]
-    return next((one for one in reversed(later) if _may_follow(asked, one, earlier.text)), None)
+    later = [*reversed(candidates[candidates.index(earlier) + 1 :])]
+    found = next((one for one in later if _may_follow(asked, one, earlier.text)), None)
+    return found or next((one for one in later if _is_news(asked, one, earlier)), None)
+
+
+def _is_news(asked: Question, new: Candidate, old: Candidate) -> bool:
+    """Check whether a later statement tells that what an answer names has gone, or has another day
+    or place: `finally let the Golf go` for `I drive a Golf`, which is not asked for by its name."""
+    one, other = features(new.text), features(old.text)
+    is_uncertain = one.is_reported and not _SAID_OF_SPEAKER.search(new.text)
+    if new.is_closed or one.is_plan or is_uncertain or new.is_of_same_message(old):
+        return False
+    if ADDITION.search(new.text) or (one.is_negated and not one.is_ended):
+        return False
+    words = set(split_words(new.text))
+    if names_besides(asked.text, old.text) & words and _PARTED.search(new.text):
+        return True
+    is_of_named = bool(asked.names & words & set(split_words(old.text)))
+    if not is_of_named:
+        return False
+    is_other_day = HABIT.search(new.text) and HABIT.search(old.text)
+    if ValueType.DAY in asked.expected and is_other_day:
+        return _has_other(one, other, ValueType.DAY)
+    return bool(_WHERE.search(asked.text) and _WENT.search(new.text) and _PLACE.search(new.text))
+
+
+def names_besides(question: str, text: str) -> frozenset[str]:
+    """Names in a statement that answers a question, and things that the vocabulary does not know,
+    in lower case: neither its subject (`Tom is a plumber`, `Tom left his bike here`: he still is
+    one), nor what the question names, nor what stands beside the part that answers."""
+    subject = leading_noun(text)
+    about = value_key(question) | TITLES | (value_key(subject.text) if subject else frozenset())
+    asked = concepts_of(question) - general() - light()
+    parts = [one for one in _COMMA.split(text) if concepts_of(one) & asked] or [text]
+    names = typed_values(text).get(ValueType.NAME, ())
+    of_names = {word for start, end in names for word in split_words(text[start:end])}
+    return frozenset(
+        word
+        for word in value_key(" ".join(parts)) - about
+        if word in of_names
+        or (len(word) > MIN_RARE_CHARS and not any(map(is_concept, concepts_of(word))))
+    )
+
+
+_COMMA = re.compile(r"[,;:] (?:and |y )?")
+
+
+_PARTED = LazyPattern(
+    r"\b(?:let (?:[\w'’-]+ ){1,4}go|got rid|sold|traded|gave|given|passed|handed|retired|left|quit"
+    r"|clos(?:ed|ing)|shut|moved|lost|broke|took me off|taken me off|came off|come off|finished"
+    r"|stopped|dropped|swapped|switched|went off|gone off|gone|so (?:an?|the|it|we|i|he|she|now)\b"
+    r"|instead|no longer|not any ?more|vend\w+|sal(?:í|ió|imos) de|dej(?:é|ó|amos|ado)|pas(?:ó|é) "
+    r"|pasado|cerr(?:ó|ado|aron)|jubil\w+|traspas\w+|se ocupa|endosado|cambi\w+|quit(?:ó|ado|aron)"
+    r"|de modo que|as[ií] que|conque|por lo que|ya no|se (?:ha )?(?:ido|fue|march\w+|mud\w+))\b",
+    _I,
+)
+"""Somebody or something is not there any more, or something follows for others."""
+_WENT = LazyPattern(
+    r"\b(?:moved|gone|went|relocated|transferred|settled|lives?|living|se (?:ha )?(?:fue|fueron|ido"
+    r"|mud\w+|march\w+|traslad\w+|volvi\w+|vuelto)|vive|est[aá] en)\b",
+    _I,
+)
+"""Somebody is at another place than before."""
 
 
 def _may_follow(asked: Question, new: Candidate, old: str) -> bool:

@@ -212,7 +212,8 @@ _QUESTION_WORD = LazyPattern(
     r"|siempre)\b)(?!te\b|con (?!qui)|en (?!qu)|a las?\b|todos\b|siempre\b|poc[oa]|much[oa]"
     r"|de todo"
     r"|fuera\b|sin\b|carne|pescado)|cu[aá]l(?:es)?|cu[aá]nt[oa]s?"
-    r"|(?:a|de|en|con|por|para|desde|hasta) (?:qué|que (?=hora|d[ií]a|a[ñn]o|mes)|qui[eé]n|cu[aá]l"
+    r"|(?:a|de|en|con|por|para|desde|hasta) (?:qué|que (?=hora|d[ií]a|a[ñn]o|mes"
+    r"|(?:trabaj|viv|estudi|jueg|curr|chambe|labur)\w+)|qui[eé]n|cu[aá]l"
     r"|d[oó]nde|cu[aá]ndo"
     r"|cu[aá]nt\w+))\b",
     _I,
@@ -222,7 +223,8 @@ _EXCLAMATION = LazyPattern(
     r"^(?:what an? |how (?:nice|cool|sad|funny|lovely|great)|qu[eé] (?!.*\?)\w+[!.]?$"
     r"|¡?qu[eé] (?:calor|fr[ií]o|pena|l[aá]stima|rabia|susto|gusto|alegr[ií]a|ilusi[oó]n"
     r"|bien|mal|lata"
-    r"|rollo|palo|asco|miedo|dolor|d[ií]a|tiempo|cansancio|sue[ñn]o|hambre|lindo|bonito|rico"
+    r"|rollo|palo|asco|miedo|dolor|tiempo|d[ií]a(?! (?:es|era|son|tengo|toca|voy|vamos|viene|queda"
+    r"|sale|me|nos|hay|empieza|te|se))|cansancio|sue[ñn]o|hambre|lindo|bonito|rico"
     r"|horror|barbaridad|verg[uü]enza)\b(?!.*\?))",
     _I,
 )

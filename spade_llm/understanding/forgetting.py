@@ -62,13 +62,14 @@ _VERB = (
     r"|take(?= .+ (?:off|out of|from) (?:(?:your|the) (?:memory|records?|notes|files?)"
     r"|your lists?)\b)"
     r"|get(?= (?:\w+ ){1,4}out of your (?:memory|records?|notes|files?)\b)"
+    r"|(?:do(?:n['’]t| not) be (?:remember|stor|keep|sav|record|hold)ing(?: on ?to)?"
     r"|(?:do(?:n['’]t| not)|not|(?<=better )not to|you(?:['’]re| are) not to|you (?:needn['’]t"
     r"|mustn['’]t"
     r"|must not"
     r"|shouldn['’]t"
     r"|should not|don['’]t (?:need|have) to)|(?:there['’]s )?no need to|never) (?:remember|store"
     r"|keep|save"
-    r"|know|(?:hold|hang) on ?to|retain|recall|record|bring up|mention|note)"
+    r"|know|(?:hold|hang) on ?to|retain|recall|record|bring up|mention|note))"
     r"|(?<=you )(?:did(?:n['’]t| not)|not) (?:know|remember|keep|store|have|(?:hang|hold) on ?to)"
     r"|(?:(?<=if you )|(?<=rather you ))(?:forgot|deleted|erased|wiped|scrapped)"
     r"|(?:i )?do(?:n['’]t| not) want you (?:to (?:know|remember|keep|store|have|hold)"
@@ -99,7 +100,7 @@ _WHAT_WAS_SAID = (
     r"|(?:the|that|this) (?:[\w'’-]+ ){1,3}(?:bit|part|thing|stuff|story|business)\b"
     r"|(?:the|my|our|el|la|mi|nuestr[oa]) (?:\w+ )?(?:numbers?|plates?|reg|phone|e-?mail|address"
     r"|(?:user)?name|nick|handle|login|usuario"
-    r"|password|pin|code|matr[ií]cula|n[uú]mero|tel[eé]fono|correo|direcci[oó]n|contrase[ñn]a"
+    r"|password|pin|code|combination|keypad|digits|matr[ií]cula|n[uú]mero|tel[eé]fono|correo|direcci[oó]n|contrase[ñn]a"
     r"|c[oó]digo|clave)\b"
     r"|what(?:ever)? (?:i|you)\b|(?:i|you) (?:ever )?(?:said|told|mentioned)|about\b"
     r"|(?:lo|eso|esto) (?:de|que|del)\b|(?:la|el|los) (?:parte|cosa|dato|tema|asunto|historia"
@@ -114,6 +115,9 @@ _ASKING = (
     r"|puedes? |podr[ií]as? |me |(?:haz(?:me)?|h[aá]ga(?:me)?)(?: usted)? (?:el|un) favor (?:de|y) "
     r"|do me a favou?r and |can we (?=forget|delete|erase|scrap)|make sure (?:that )?(?:you |to )"
     r"|i(?:['’]d| would) (?:prefer|like|love|appreciate) it if you (?:could |would )?"
+    r"|i(?:['’]d| would) (?:feel|be|sleep|rest) (?:\w+ )?(?:better|happier|easier|glad|grateful"
+    r"|comfortable) if you "
+    r"|(?:ah|oh|aw|och|here|listen|look),? "
     r"|it(?:['’]d| would) be \w+ if you (?:could |would )?"
     r"|(?:would it be|is it) possible (?:for you )?to |is there (?:any|a) way (?:for you )?to "
     r"(?:make you |get you to )?|(?:it(?:['’]s| is) )?better (?:if you |that you |to )?"
@@ -145,7 +149,8 @@ _POLITE = LazyPattern(
     _I,
 )
 _SECOND_THOUGHT = LazyPattern(
-    r"^(?:(?:actually|sorry|wait|oops|on second thoughts?|pens[aá]ndolo (?:bien|mejor))[,.]? )+"
+    r"^(?:(?:actually|sorry|wait|oops|che|oye|mira|oiga|hey|look|listen|on second thoughts?"
+    r"|pens[aá]ndolo (?:bien|mejor))[,.]? )+"
     r"(?=\w)",
     _I,
 )
@@ -163,6 +168,8 @@ _BEHIND = LazyPattern(
     r"|^(?P<matter>(?:eso|esto|lo) (?:de|del|que) [^:]{3,60}?),? (?:s[aá]c[aá]l[ao]s?"
     r"|que no (?:quede"
     r"|conste|aparezca) ?\w*|haz como (?:que|si) no l[ao] (?:has|hubieras) \w+)\b.{0,15}$"
+    r"|^(?P<left>(?:eso|esto|lo) (?:de|del|que) [^:]{3,60}?),? no (?:me )?l[ao]s? dej[ae]s?"
+    r" (?:guardad|anotad|apuntad|escrit|registrad|ah)(?:[oa]s?|[ií]).{0,15}$"
     r"|^a (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+) (?:ya )?no me l[aeo] (?:vuelvas a )?(?:nombr|mencion"
     r"|record)\w+.*$",
     _I,
@@ -221,7 +228,8 @@ _BIN_IT = LazyPattern(
     rf"^{_ASKING}(?:{_VERB}|{_VERB_OF_MANY}) (?P<rest>it|that|this|eso)[.!?]*$", _I
 )
 _REGRETS = LazyPattern(
-    r"\b(?:wish i|i should(?:n['’]?t| not| never)|i regret|ojal[aá] no|no (?:ten[ií]a que|deb[ií])"
+    r"\b(?:wish i|should(?:n['’]?t| not| never) (?:have|of|['’]ve)|i regret|ojal[aá] no"
+    r"|no (?:ten[ií]a que|deb[ií])"
     r"|me arrepiento)\b.*\b(?:said|told|mentioned|brought|telling|dicho|contado|cont[eé]|contarte"
     r"|hablado|decir\w*)\b",
     _I,
@@ -244,14 +252,15 @@ _REASON = LazyPattern(
     r"|notes|files?)| de (?:tus?|sus?) (?:memoria|recuerdos|listas?|notas|registros?|datos"
     r"|archivos)"
     r"| (?:thing|stuff|business)| would you| for me| for good"
-    r"| already| any ?more| any longer| m[aá]s"
+    r"| already| any ?more| any longer| either| tampoco| m[aá]s"
     r"| completely| right now| now| ok(?:ay)?| ya| anda| fuera)+$",
     _I,
 )
 _APPOSITION = LazyPattern(r"^[^,]+, (?:the|my|el|la|mi) [\w-]+$", _I)
 """The same named again: `my skin illness, the psoriasis`."""
 _IT = LazyPattern(
-    r"^(?:it|him|her|them|(?:that|this)(?: one)?|eso|esto|[eé]s[ae]|about it|eso da igual)?"
+    r"^(?:it|him|her|them|(?:that|this)(?: one)?|eso|esto|[eé]s[ae]|about it|eso da igual"
+    r"|(?:apuntad|guardad|anotad|registrad|almacenad|escrit)[oa]s?)?"
     r"(?:(?:^| )(?:please|now|out|anda|ya|porfa|por favor))*$",
     _I,
 )
@@ -265,7 +274,8 @@ _PRIVATE = LazyPattern(
 )
 """The reason of a request that names what is meant: `forget it, the therapy thing is private`."""
 _KEPT = LazyPattern(
-    r",? (?:but|just|pero) (?:(?:please |do )?(?:keep|remember|leave|not)|no|s[ií]|guarda|conserva"
+    r",? (?:but|just|pero) (?:(?:please |do )?(?:keep|remember|leave|not|(?:hang|hold) on to)"
+    r"|no|s[ií]|guarda|conserva"
     r"|deja|recuerda)(?: that| que)? (?P<kept>.+)$",
     _I,
 )
@@ -290,10 +300,13 @@ _TOLD_YOU = LazyPattern(
     r"(?P<topic>(?:my|our|the|(?:lo |eso )del?(?: la)?|el|la|los|las|mi|nuestr[oa]) (?:(?!in\b"
     r"|on\b|here\b"
     r"|aqu[ií]\b)[\w'’-]+ ?){1,4}"
-    r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+)",
+    r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+(?: (?:and|y) (?-i:[A-ZÁÉÍÓÚÑ])\w+)*)",
     _I,
 )
 """Things that should not have been told: `it's silly to keep the safe code in a chat`."""
+_LO_DE = LazyPattern(
+    r"\b(?:lo|eso) (?:que te (?:dije|cont[eé]) )?del? (?:su |mi |la |el )?(?P<topic>[^.;]+)$", _I
+)
 _ABOUT_THEM = LazyPattern(r"\babout (?:him|her|them)$|^(?:him|her)$", _I)
 _SEE_NO_MORE = LazyPattern(r"\b(?:ever again|again|any ?more|nunca m[aá]s|m[aá]s)$", _I)
 _ELLIPTIC = LazyPattern(r"^(?:el|la|los|las) (?=del? )", _I)
@@ -339,7 +352,12 @@ _ALL_OF = LazyPattern(
     rf"|quiero )?(?P<gone>(?={_WHAT_WAS_SAID})[^,.!?]{{3,60}}?)(?<!['’]s)(?<! is)(?<! are)"
     r"(?<! was)(?<! has)(?<! have)(?<! been)(?<! got)(?<! est[aá])(?<! ha)(?: ?[-–—,:])?"
     r" (?:gone|deleted|erased|wiped|forgotten|fuera|borrad[oa]s?|olvidad[oa]s?|eliminad[oa]s?)"
-    r"(?: please| now| por favor| ya)*$",
+    r"(?: please| now| por favor| ya)*(?:, (?:que|por|porque|because|since|so) [^.]*)?$"
+    r"|^no me (?:parece|gusta|agrada|conviene|hace)(?: [\w]+){0,2} que (?:lo )?(?:tengas?|guardes?"
+    r"|sepas?|recuerdes?|conserves?|tuvieras?) (?P<disliked>[^,.;]+)(?:[,.;].*)?$"
+    r"|^i(?:['’]m| am)(?: not| n['’]t) (?:\w+ )?(?:comfortable|happy|keen|easy)"
+    r"(?: with| about| on)? you (?:having|keeping|knowing|storing|holding(?: on to)?|remembering)"
+    r" (?P<uneasy>[^,.;]+)(?:[,.;].*)?$",
     _I,
 )
 """`Anything you know about Ann can go`, `de Ana no quiero que quede ni rastro`."""
@@ -351,6 +369,13 @@ _PRETEND = LazyPattern(
     r"(?: (?:about|of|de|sobre))? (?P<topic>.+)$",
     _I,
 )
+_UNTOLD = LazyPattern(
+    r"^(?:(?:so|as[ií] que|y|and) )?(?:haz|hag[ae]mos|act[uú]a|finge|act|pretend|behave)\b.{0,15}?"
+    r"\b(?:no|nunca|never|not|\w+n['’]t) (?:te |l[ao] )?(?:he |has |hubieras? )?(?:dij|dich|cont"
+    r"|o[ií]d|sab|said|told|heard|knew)\w*",
+    _I,
+)
+"""`Pretend I never told you`, behind what is meant."""
 _NAMED = LazyPattern(
     r"\b(?i:my|our|mi|nuestr[oa]) (?P<noun>\w+)(?:(?: is|['’]s| es)?(?: called| named)?| se llama)"
     r" (?P<name>[A-ZÁÉÍÓÚÑ]\w+)"
@@ -390,14 +415,31 @@ def read_forget_request(text: str) -> ForgetRequest | None:
     if topic := _topic_of_sentence(bare):
         return ForgetRequest(topic=topic, is_all=True)
     parts = _PARTS.split(text)
-    for number, part in enumerate(parts):
-        bare, before = part[lead_in_end(part) :], ", ".join(parts[:number])
-        if found := _BEHIND.match(bare):
-            topic = _INTRODUCTION.sub("", _named(found))
-            return ForgetRequest(topic=topic, is_all=True)
-        if found := _REQUEST.match(bare) or _of_regret(bare, before):
-            rest = ", ".join([_named(found), *parts[number + 1 :]])
-            return _request(rest.strip(" .!?,"), before, is_explicit=bool(_EXPLICIT.search(text)))
+    requests = (
+        _request_of_part(part, ", ".join(parts[:number]), parts[number + 1 :], text)
+        for number, part in enumerate(parts)
+    )
+    return next((one.request for one in requests if one), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a part of a message asks for; `request` is None if it turns out to ask for nothing."""
+
+    request: ForgetRequest | None
+
+
+def _request_of_part(part: str, before: str, behind: Sequence[str], text: str) -> _Found | None:
+    """The request in a part of a message (`text`); None if it has no verb of one."""
+    bare = part[lead_in_end(part) :]
+    if found := _BEHIND.match(bare):
+        topic = _INTRODUCTION.sub("", _named(found))
+        return _Found(ForgetRequest(topic=topic, is_all=True))
+    if before and _UNTOLD.match(bare):
+        return _Found(ForgetRequest(topic=_named_before(before), is_all=True))
+    if found := _REQUEST.match(bare) or _of_regret(bare, before):
+        rest = ", ".join([_named(found), *behind]).strip(" .!?,")
+        return _Found(_request(rest, before, is_explicit=bool(_EXPLICIT.search(text))))
     return None
 
 
@@ -467,6 +509,8 @@ def _named_before(said: str) -> str:
     if _SEE_NO_MORE.search(said) and (name := _CAPITAL.search(said)):
         # "I don't want to see the name Sid ever again, get him out of your notes".
         return name[0]
+    if about := _LO_DE.search(said.rstrip(" ;:")):
+        return _JUDGEMENT.sub("", about["topic"]).strip()
     # "That about Kate was confidential, please wipe it".
     return _REASON.sub("", _JUDGEMENT.sub("", _INTRODUCTION.sub("", said)).strip())
 
@@ -572,15 +616,16 @@ def without_part(topic: str, statement: str) -> tuple[str, str]:
 
 
 _OF_PART = LazyPattern(
-    r"\b(?:number|phone|mobile|e-?mail|address|code|pin|password|n[uú]mero|tel[eé]fono|m[oó]vil"
-    r"|correo|direcci[oó]n|c[oó]digo|clave|contrase[ñn]a)\b",
+    r"\b(?:number|phone|mobile|e-?mail|address|code|pin|password|keypad|digits|combination|n[uú]mero"
+    r"|tel[eé]fono|m[oó]vil|correo|direcci[oó]n|c[oó]digo|clave|contrase[ñn]a)\b",
     _I,
 )
 _PARTS_OF = frozenset({"address", "code", "email", "number", "password", "phone", "pin"})
 _TOLD_ASIDE = LazyPattern(
     r"(?:[,;]| and| y) (?P<part>"
     r"(?:(?:his|her|its|their|the|my|our|su|el|la|mi) )?(?:[\w'’-]+ ){0,2}?"
-    r"(?:number|phone|mobile|e-?mail|address|code|pin|password|n[uú]mero|tel[eé]fono|m[oó]vil|correo"
+    r"(?:number|phone|mobile|e-?mail|address|code|pin|password|keypad|combination|n[uú]mero"
+    r"|tel[eé]fono|m[oó]vil|correo"
     r"|direcci[oó]n|c[oó]digo|clave|contrase[ñn]a)(?:['’]s| is| es|:)? [^,;]+"
     r"|[\w.+-]+@[\w.-]+\w|\+?\d[\d ]{5,}\d)(?=$|[,;.]| and | y )",
     _I,

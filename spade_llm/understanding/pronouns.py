@@ -186,6 +186,9 @@ _ROLES = tuple(
     )
 )
 """Nouns of a named being: `my dog NAME`, `my dog is called NAME`, `a dog, NAME`."""
+_TITLE_BEFORE = r"(?:(?:Dr|Dra|Prof|Professor|Doctor|Doctora|Profesora?|Mr|Mrs|Ms|Sr|Sra)\.? )"
+_ROLES_WITH_TITLE = frozenset({"boss", "dentist", "doctor", "landlord", "teacher", "vet"})
+"""Concepts of people who are called by a title: `my supervisor is Professor Haddad`."""
 _ROLES_OF_PEOPLE = frozenset({"profession", "landlord", "lodger"})
 """Concepts of people beside those of the vocabulary's beings."""
 _SINGULAR = frozenset({"a", "an", "el", "la", "un", "una", "mi", "nuestro", "nuestra"})
@@ -499,6 +502,7 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
     with this noun; empty if there is none. Of several, the one with most in common with the clause
     is meant (`clause`; by default the text): a word, the type of a value, the sex; then the latest
     of `known`."""
+    is_treated = bool(_TREATED.match(clause or text))
     for pronoun in _PRONOUN.finditer(text):
         kind = str(pronoun.lastgroup)
         if kind == "any" and _DOUBLED.match(text, pronoun.start()):
@@ -515,7 +519,10 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
             (found, one)
             for one in latest
             for found in noun_phrases(one)
-            if found.fits(kind) and not (_NOT_MEANT.search(found.text) or _is_own_name(found, one))
+            if found.fits(kind)
+            and not (_NOT_MEANT.search(found.text) or _is_own_name(found, one))
+            # "The vet rang, she's to get two": the patient.
+            and not (is_treated and _DOCTOR.match(found.text))
         ]
         age = {one: number for number, one in enumerate(reversed(latest))}
         fitting.sort(
@@ -770,8 +777,8 @@ def with_role(text: str, earlier: Sequence[str]) -> str:
             noun = _role_of(name, one)
             if noun and not concepts_of(noun) <= features(text).concepts:
                 return re.sub(
-                    rf"(?<!\w)(?:[Ee]l |[Ll]a )?{re.escape(name)}(?!\w)",
-                    f"{noun} {name}",
+                    rf"(?<!\w)(?:[Ee]l |[Ll]a )?(?P<title>{_TITLE_BEFORE})?{re.escape(name)}(?!\w)",
+                    rf"{noun} \g<title>{name}",
                     text,
                     count=1,
                 )
@@ -783,9 +790,10 @@ def _role_of(name: str, statement: str) -> str:
     if name not in statement:
         return ""
     for pattern in _ROLES:
-        if (found := pattern.search(statement.replace(name, "NAME", 1))) and concepts_of(
-            found["noun"]
-        ) & kin():
+        named = re.sub(rf"{_TITLE_BEFORE}{re.escape(name)}\b", "NAME", statement, count=1)
+        of_title = _ROLES_WITH_TITLE if named != statement else frozenset()
+        found = pattern.search(named.replace(name, "NAME", 1))
+        if found and concepts_of(found["noun"]) & (kin() | of_title):
             owner = "mi" if _SPANISH_OWNER.search(statement) else "my"
             return f"{owner} {found['noun']}"
     return ""
@@ -802,7 +810,7 @@ def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -
         # "La cafetera es nueva", "le toca revisión": no being of an earlier statement.
         is_of_last = _topic_being(known[-1]) or _SUBJECT_THING.match(known[-1])
         known = known[-1:] if is_of_last else known
-    if is_next and _OWNED_BY_OTHER.match(text) and antecedent(text, known[-1:])[0]:
+    if is_next and antecedent(text, known[-1:])[0]:
         known = known[-1:]
     is_there = bool(_THERE.search(text))
     if is_there and (named := _PLACE_NAME.search(known[-1])):

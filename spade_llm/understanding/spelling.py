@@ -46,6 +46,7 @@ _AGE = LazyPattern(
 _LABELLED = r"(?<!\d )(?<!vitamina )(?<!grupo )(?<!letra )(?<!puerta )(?<!talla )(?<!piso )"
 _SINGLE_LETTERS = (
     (LazyPattern(rf"(?<=\d )d(?= (?:{MONTHS})\b)", _I), "de"),
+    (LazyPattern(r"^d(?= (?:que|qui[eé]n|d[oó]nde)\b)", _I), "de"),
     (LazyPattern(rf"(?<=\w ){_LABELLED}(?-i:d)(?= (?!y\b|e\b|o\b)[^\W\d_])", _I), "de"),
     (LazyPattern(r"(?<![\w'’])x (?=(?:las?|los?|el|mi|tu|su|eso|esto|ahora|cierto|favor|[^\W\d_]{2,}[aei]r)\b)", _I), "por "),
     (LazyPattern(r"(?<![\w'’])k (?=(?:te|se|me|sabes|tal|es|hace|tengo|hay|dia|hora)\b)", _I), "que "),

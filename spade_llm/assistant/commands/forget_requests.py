@@ -351,7 +351,8 @@ def _by_topic(
             [
                 entries[at]
                 for at in matching(one, texts, with_mentions=request.is_everything)
-                if at not in kept
+                # Of one that tells both, a part is forgotten.
+                if at not in kept or without_part(one, texts[at])[0]
             ]
             for one in topics
         ]

@@ -34,7 +34,7 @@ from spade_llm.search.memory_query import (
     SearchMode,
 )
 from spade_llm.search.query_vector import QueryVector
-from spade_llm.understanding.answers import asks_about_past, is_about_speaker
+from spade_llm.understanding.answers import asks_about_past, is_about_speaker, names_besides
 from spade_llm.understanding.features import related_words
 from spade_llm.understanding.vocabulary import concepts_of, words_of
 
@@ -62,6 +62,8 @@ MAX_BY_CONCEPT = 6
 """Facts that are found by a concept of the question alone."""
 MAX_SUCCESSORS = 16
 """Memories that are read for what replaced an outdated message."""
+MAX_LATER = 6
+"""Later facts that are read because they name what the best fact names."""
 CIRCUIT_BREAKER_S = 10.0
 """Time in seconds for which the circuit breaker skips a service that did not respond."""
 # A service that a thousand turns ask at once answers each of them too late: all deadlines run while
@@ -250,6 +252,7 @@ class Recall:
         kept = {one.entry.id for one in current}
         if outdated := [one for one in hits if one.entry.id not in kept]:
             current = (*await _successors(memory, current, outdated, query), *current)
+        current = (*current, *await _later_about(memory, current, query))
         relevant = above_relevance_floor(current, question=query.text, has_vectors=not is_degraded)
         return without_repeated(relevant)
 
@@ -363,6 +366,35 @@ async def _successors(
     known = {one.entry.id for one in current}
     found = successors([ScoredMemory(entry=one, score=score) for one in entries], outdated)
     return tuple(one for one in found if one.entry.id not in known)
+
+
+async def _later_about(
+    memory: MemoryStore, current: Sequence[ScoredMemory], query: MemoryQuery
+) -> tuple[ScoredMemory, ...]:
+    """What was told later of what the best fact names: `Shaun hurt his back, so Eve shoes them` has
+    no word of `who is our farrier?`. Only for questions about the person."""
+    facts = (one for one in current if one.entry.type in FACT_TYPES)
+    best = max(facts, key=lambda one: one.score, default=None)
+    if best is None or not is_about_speaker(query.text):
+        return ()
+    names = names_besides(query.text, best.entry.content)
+    if not names:
+        return ()
+    by_names = replace(
+        query,
+        text=" ".join(sorted(names))[:MAX_QUESTION_CHARS],
+        mode=SearchMode.KEYWORD,
+        limit=MAX_LATER,
+        which=replace(query.which, types=(best.entry.type,)),
+        with_messages=False,
+        vector=None,
+    )
+    known = {one.entry.id for one in current}
+    return tuple(
+        replace(one, score=best.score)
+        for one in (await memory.search(by_names)).hits
+        if one.entry.id not in known and one.entry.created_at > best.entry.created_at
+    )
 
 
 async def _nothing() -> tuple[()]:

@@ -372,7 +372,7 @@ class _Rules:
     def _candidates(self, results: Sequence[str]) -> list[Candidate]:
         """Statements that may answer, oldest first: of old conversations and stored ones, and those
         of this conversation."""
-        told = set(self._told.current)
+        told = {*self._told.current, *self._told.former}
         quoted = [one for one in self._quoted if one.kind in KNOWLEDGE_KINDS or one.kind == MESSAGE]
         known = {one.text for one in quoted if one.kind != MESSAGE} | told
         earlier = [
@@ -385,7 +385,7 @@ class _Rules:
         former = [
             Candidate(text=text, is_closed=True, successor=successor)
             for text, successor in self._told.former.items()
-            if text not in told
+            if text not in self._told.current
         ]
         facts = [one for one in earlier if not (one.is_closed or one.is_doubtful)]
         holding = [one.text for one in facts]
