@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
-from spade_llm.understanding.features import NOTE, ends, features, is_changed
+from spade_llm.understanding.features import NOTE, ends, features, is_changed, is_negated
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
     ADDITION,
@@ -679,13 +679,17 @@ def _is_news(asked: Question, new: Candidate, old: Candidate) -> bool:
     is_uncertain = one.is_reported and not _SAID_OF_SPEAKER.search(new.text)
     if new.is_closed or one.is_plan or is_uncertain or new.is_of_same_message(old):
         return False
-    if ADDITION.search(new.text) or (one.is_negated and not one.is_ended):
+    if ADDITION.search(new.text):
         return False
     words = set(split_words(new.text))
-    if names_besides(asked.text, old.text) & words and _PARTED.search(new.text):
+    told = "; ".join(part for part in _COMMA.split(new.text) if not is_negated(part))
+    if names_besides(asked.text, old.text) & value_key(new.text) and _PARTED.search(told):
         return True
+    if _WHO_HAS.search(asked.text) and _HANDED_ON.search(told):
+        # "Dan passed the drill on to his son": whoever that is.
+        return bool(stems_of(asked.text) & stems_of(old.text) & stems_of(new.text) - light())
     is_of_named = bool(asked.names & words & set(split_words(old.text)))
-    if not is_of_named:
+    if not is_of_named or one.is_negated:
         return False
     is_other_day = HABIT.search(new.text) and HABIT.search(old.text)
     if ValueType.DAY in asked.expected and is_other_day:
@@ -724,6 +728,17 @@ _PARTED = LazyPattern(
     _I,
 )
 """Somebody or something is not there any more, or something follows for others."""
+_WHO_HAS = LazyPattern(
+    r"^(?:so )?who(?:['’]s| is| has| have)?(?: still)? (?:got|has|have|borrow\w+|holding)\b"
+    r"|^¿?(?:y )?qui[eé]n (?:sigue teniendo|tiene|se llev[oó]|se qued[oó])\b"
+    r"|\ben manos de qui[eé]n\b",
+    _I,
+)
+_HANDED_ON = LazyPattern(
+    r"\b(?:passed|lent|gave|given|handed|returned|brought|took|left|back|pas(?:ó|é|ado)|dej(?:ó|é|ado)"
+    r"|prest(?:ó|é|ado)|devolvi(?:ó|ste)|devolví|devuelto|trajo|traído|llev(?:ó|é|ado))\b",
+    _I,
+)
 _WENT = LazyPattern(
     r"\b(?:moved|gone|went|relocated|transferred|settled|lives?|living|se (?:ha )?(?:fue|fueron|ido"
     r"|mud\w+|march\w+|traslad\w+|volvi\w+|vuelto)|vive|est[aá] en)\b",
@@ -752,6 +767,8 @@ def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
         is_dated = one.values_of(ValueType.DAY) or _values(one, ValueType.TIME)
         return ValueType.DAY not in asked.expected or bool(is_dated)
     if _tells_whether(asked, new.text, old):
+        return True
+    if is_named and asked.names and _has_other_member(asked, new.text, old):
         return True
     named = stems_of(asked.text) & stems_of(old) - light()
     is_half = 2 * len(named & stems_of(new.text)) >= len(named) > 0
@@ -831,6 +848,20 @@ def _tells_of_another(asked: Question, new: str, old: str) -> bool:
         or (is_of_named and is_about_speaker(asked.text))
         or (bool(role_in_state(new)) and not role_in_state(old))
     )
+
+
+def _has_other_member(asked: Question, new: str, old: str) -> bool:
+    """Check whether both statements have a member of a class that the question names and of which
+    one holds at a time, each another one: `he plays goalie`, `he's on defense`."""
+    classes = asked.concepts & _HELD_BY_ONE & features(new).concepts & features(old).concepts
+    words = (
+        {word for word in split_words(one) if concepts_of(word) & classes} for one in (new, old)
+    )
+    one, other = words
+    return bool(one - other and other - one)
+
+
+_HELD_BY_ONE = frozenset({"position", "profession", "study", "subject", "work"})
 
 
 def _has_other(one: Features, other: Features, kind: ValueType) -> bool:

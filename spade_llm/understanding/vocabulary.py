@@ -247,6 +247,8 @@ _PHRASES = (
     (r"\b(?:flat|apartment|room|place|house|bedsit|live|piso|apartamento|habitaci[oó]n|casa|viv(?:o|imos))\b[^.;]{1,40}, ?[£$€]? ?\d[\d.,]*(?: ?(?:€|euros?|pounds?|quid|dollars?))? (?:a|per|al|por) (?:month|week|mes|semana)\b", "rent"),
     (r"\bmi se[ñn]ora\b(?! (?:madre|de la limpieza))", "wife partner"),
     (r"\b(?:get|getting|move|moving) (?:around|about)\b", "transport"),
+    (r"\b(?:landlord|landlady|due[ñn][oa]|caser[oa])\b.*\b(?:bump\w*|rais\w+|put|upped|dropped|lowered|sub\w+|baj\w+|aument\w+)\b.*\d{3}", "rent price"),
+    (r"\bon (?:defen[cs]e|the wing|the bench)\b|\bin (?:goal|the net|midfield)\b|\bplays? (?:in )?(?:defen[cs]e|wing|goal|midfield|up front|at the back)\b", "position"),
     (r"\bput down (?:for )?\w+ at (?-i:[A-Z])|\bview to \w+(?: \w+)? at (?-i:[A-Z])", "study"),
     (r"\bliv(?:e|es|ing)(?: in [\w'’ ]{2,30}?)? with (?:\w+ )?others\b|\b(?:vivo|vivimos) con otr[oa]s\b", "roommate"),
     (r"\b(?:i|we) (?:do|did|fix|sell|make|build) (?:[\w&-]+ ){1,5}for (?-i:[A-Z])", "work"),
