@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cache
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
@@ -32,12 +33,13 @@ from spade_llm.understanding.vocabulary import (
     concepts_of,
     general,
     is_function_word,
+    read_table,
     stems_of,
     typed_values,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _I = re.IGNORECASE
 
@@ -244,7 +246,8 @@ _LAST = LazyPattern(
 _REASON = LazyPattern(
     r"(?:,| because| since| as i| before (?:my|the|he|she|they|any\w+|some\w+|i)\b| so (?:that|my"
     r"|no)\b"
-    r"| in case| or (?:else|i)\b| cos| cuz| que es| it['’]s| porque| ya que| antes de que| para que"
+    r"| in case| que me da \w+| or (?:else|i)\b| cos| cuz| que es| it['’]s| porque| ya que"
+    r"| antes de que| para que"
     r"| no vaya a| por si)(?: .*)?$"
     r"|(?<!\bde)(?<!\blo)(?<!\beso)(?<!\besto)(?<!\btodo) que (?:mi|mis|luego|aqu[ií]|en casa)\b.*$"
     r"|(?: please| pls| por favor| porfa| (?:that )?i (?:told you|mentioned|said)(?: about)?"
@@ -399,27 +402,167 @@ class ForgetRequest:
     """Words of what is not to be forgotten."""
     is_explicit: bool = True
     """It can only mean the memory; `delete my last email` may also be meant for a tool."""
+    is_loose: bool = False
+    """The topic is all that the message tells beside the request: what has most of it is meant."""
 
 
 def read_forget_request(text: str) -> ForgetRequest | None:
     """The request that a message makes; None if it makes none, like `don't forget that …`."""
-    text = plain_spanish(spelled_out(" ".join(text[:MAX_CHARS].split())))
+    whole = plain_spanish(spelled_out(" ".join(text[:MAX_CHARS].split())))
+    if _SAID_TO_OTHERS.search(whole):
+        return None
+    plain = _read_plain_request(whole)
+    return plain.request if plain else implied_request(whole)
+
+
+def _read_plain_request(text: str) -> _Found | None:
+    """What a text asks for that begins with the verb of a request, or is one of the sentences that
+    ask for it; None for another text."""
     text = _AGREED.sub("", _LAUGHS.sub("", _SECOND_THOUGHT.sub("", text))).strip(" .!¿¡")
     if text.endswith("?") and not _POLITE.match(text):
         return None
     if told := told_off_the_record(text):
-        return ForgetRequest(topic=told, is_all=True, is_statement=True)
+        return _Found(ForgetRequest(topic=told, is_all=True, is_statement=True))
     bare = text[lead_in_end(text) :]
     if _NEVER_SAID.match(bare):
-        return ForgetRequest(topic="", is_all=True)
+        return _Found(ForgetRequest(topic="", is_all=True))
     if topic := _topic_of_sentence(bare):
-        return ForgetRequest(topic=topic, is_all=True)
+        return _Found(ForgetRequest(topic=topic, is_all=True))
     parts = _PARTS.split(text)
     requests = (
         _request_of_part(part, ", ".join(parts[:number]), parts[number + 1 :], text)
         for number, part in enumerate(parts)
     )
-    return next((one.request for one in requests if one), None)
+    return next((one for one in requests if one), None)
+
+
+def implied_request(text: str) -> ForgetRequest | None:
+    """A request in any other form: something is to leave the memory, or is not to be in it. What is
+    meant are the other words of the message."""
+    if _NOT_IMPLIED.search(text):
+        return None
+    parts = [part for part in _CLAUSES.split(text) if part]
+    asking = [
+        part
+        for before, part in pairwise(["", *parts])
+        if any(one.search(part) for one in _implied())
+        and not (_TO_OTHERS.search(part) or _INTRODUCES_SPEECH.search(before))
+    ]
+    if not asking:
+        return None
+    spared = [part for part in parts if part not in asking and _MAY_STAY.search(part)]
+    named = " ".join(
+        _words_of_request().sub(" ", part)
+        for part in parts
+        if part not in spared and (part in asking or not _REASON_ONLY.search(part))
+    )
+    topic = " ".join(_WORD.findall(named))
+    return ForgetRequest(
+        topic=topic if concepts_of(topic) - general() else "",
+        kept=" ".join(_words_of_request().sub(" ", _MAY_STAY.sub(" ", part)) for part in spared),
+        is_all=True,
+        is_explicit=False,
+        is_loose=True,
+    )
+
+
+_SAID_TO_OTHERS = LazyPattern(
+    r"^(?-i:[A-ZÁÉÍÓÚÑ])\w+, (?:no |don['’]t )"
+    r"|^[\w'’]+, (?:me|le|les|nos) (?:dij|dic|contest|grit)\w+"
+    r"|, (?:me|le|les|nos) (?:dijo|dice|digo|contest[oó]|grita|gritaba)\b"
+    r"|, (?:i|he|she|they) says?\b",
+    _I,
+)
+"""What is said to somebody else: `Gael, no guardes los juguetes mojados`."""
+_WORD = re.compile(r"[\w'’-]*\w")
+_CLAUSES = LazyPattern(
+    r"(?<=[.!?…])\s+|[;:]\s+|,\s+(?:(?:and|but|so|y|pero|as[ií] que) )?"
+    r"|\s+(?:so|but|pero|as[ií] que|conque) (?=\w)"
+    r"|\s+and (?=(?:please|pls|she|he|they|the|you|must)\b)"
+)
+
+
+@cache
+def _words() -> Mapping[str, str]:
+    """Alternatives that several patterns of `forget_requests.toml` have in common."""
+    return {
+        name: "|".join(listed)
+        for name, listed in read_table("forget_requests.toml")["WORDS"].items()
+    }
+
+
+def _filled(pattern: str) -> str:
+    for name, alternatives in _words().items():
+        pattern = pattern.replace(f"{{{name}}}", f"(?:{alternatives})")
+    return pattern
+
+
+@cache
+def _implied() -> tuple[LazyPattern, ...]:
+    """Forms of a request that something leaves the memory, or does not stay in it."""
+    read = read_table("forget_requests.toml")["requests"]
+    return tuple(LazyPattern(_filled(one["pattern"]), _I) for one in read)
+
+
+@cache
+def _words_of_request() -> LazyPattern:
+    """Words of such requests, which tell nothing of what is meant."""
+    return LazyPattern(_filled(read_table("forget_requests.toml")["OF_REQUEST"]), _I)
+
+
+_INTRODUCES_SPEECH = LazyPattern(
+    r"\b(?:says?|said|tells? (?:me|him|her|them)|told (?:me|him|her|them|the \w+)|to the \w+"
+    r"|dice|dijo|digo|contest[oó]|gritaba|grita)$",
+    _I,
+)
+"""The end of a clause before what somebody else says."""
+_TO_OTHERS = LazyPattern(
+    r"\b(?:told|tells?|asked|asks|(?<!i )said|says?|saying|advised|begged|reckons|dijo|dice|dicen"
+    r"|digo|pidi[oó]|pide|aconsej\w+|contest[oó]|gritaba|grita|escribi[oó]|wrote|texted)\b"
+    r"(?! (?:you|te)\b)(?!.*\b(?:your|here|tu memoria)\b)"
+    r"|^(?-i:[A-ZÁÉÍÓÚÑ])\w+, no\b",
+    _I,
+)
+"""What others say, or what is said to them."""
+_NOT_IMPLIED = LazyPattern(
+    r"\b(?:do(?:n['’]t| not)|never|can(?:no|['’])t|won['’]t|didn['’]t)\b.{0,25}\b(?:forget|delete"
+    r"|erase|lose|slip your)\b|\bno (?:te|se|lo|la|me) (?:(?:lo|la) )?(?:olvid|borr)\w+"
+    r"|\bhow (?:do|can) (?:people|you|we|i) (?:delete|remove|erase|wipe)\b|\bno hay manera\b"
+    r"|\b(?:remember|save|write down|note) (?:that|this)\b",
+    _I,
+)
+"""The opposite of such a request, or a question how something is done."""
+_MAY_STAY = LazyPattern(
+    r"\b(?:can|may) stay\b|\bfine to (?:remember|keep)\b|\bis (?:fine|ok(?:ay)?|no problem)\b"
+    r"|^(?:keep|remember|leave) |\bhang on to\b|\bhold on to\b|\bby all means\b"
+    r"|\bno hay problema\b|\bqu[eé]date con\b|\b(?:d[eé]jal[ao]|dejal[ao])\b|\bno me importa que\b"
+    r"|\b(?:puedes?|pod[eé]s) (?:guardar|quedarte|recordar)\b|^(?:guarda|recuerda|conserva) ",
+    _I,
+)
+"""A clause about what is to be kept."""
+_REASON_ONLY = LazyPattern(
+    r"\b(?:reads?|uses?|shares?|sees?|checks?|looks?|coge|lee|usan?|mira|comparte|ve)\b.*\b(?:phone"
+    r"|tablet|account|computer|laptop|chat|screen|m[oó]vil|tel[eé]fono|celular|tableta|cuenta"
+    r"|ordenador|pantalla|todo)\b",
+    _I,
+)
+"""The reason of a request: somebody else may read it."""
+MIN_CLOSEST = 0.5
+"""Minimum points of what a request in other forms means: a word in another form."""
+
+
+def closest(topic: str, statements: Sequence[str]) -> list[int]:
+    """Indices of the statements with most of the concepts of a topic; several if they have as
+    many."""
+    wanted, stems, beginnings = concepts_of(topic) - general(), stems_of(topic), _stems(topic)
+    points = [
+        len(wanted & features(one).concepts)
+        + len(stems & stems_of(one)) / 2
+        + len(beginnings & _stems(one)) / 2
+        for one in statements
+    ]
+    best = max(points, default=0.0)
+    return [number for number, one in enumerate(points) if one == best and best >= MIN_CLOSEST]
 
 
 @dataclass(frozen=True, slots=True)

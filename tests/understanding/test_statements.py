@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
+from spade_llm.understanding.forgetting import read_forget_request
 from spade_llm.understanding.replacement import Statement, replaces
 from spade_llm.understanding.statements import read_message, statements_of
 from spade_llm.understanding.vocabulary import concepts_of, read_table
@@ -978,3 +979,8 @@ def test_spanish_statements_are_told_back_to_the_speaker(text: str, told: str | 
 @pytest.mark.parametrize("one", read_table("paraphrases.toml")["paraphrases"])
 def test_the_example_of_a_paraphrase_is_told_in_its_plain_words(one: dict[str, str]) -> None:
     assert re.sub(one["pattern"], one["plain"], one["said"], flags=re.IGNORECASE) == one["told"]
+
+
+@pytest.mark.parametrize("one", read_table("forget_requests.toml")["requests"])
+def test_the_example_of_a_form_of_request_asks_to_forget(one: dict[str, str]) -> None:
+    assert read_forget_request(one["said"])

@@ -21,6 +21,8 @@ from spade_llm.understanding.forgetting import (
     ForgetRequest,
     are_about_different_things,
     are_same,
+    closest,
+    implied_request,
     matching,
     mentioning,
     mentions,
@@ -51,6 +53,8 @@ MAX_PEOPLE = 1000
 """Maximum number of people whose last request is kept in RAM (LRU)."""
 MAX_FOUND = 50
 """Entries, and messages, that are compared with a request."""
+MAX_MESSAGES_BACK = 3
+"""Messages in which `delete that` looks for what was told last."""
 MAX_CHOICE_CHARS = 100
 """Maximum length of an answer to "which one?" in characters; a longer one is something else."""
 FORGOTTEN_TEXT = "[…]"
@@ -167,17 +171,18 @@ class ForgetRequests:
             turn_input.conversation, peer=turn_input.message.owner
         )
         said = [one["content"] or "" for one in conversation.messages if one["role"] == "user"]
-        topic = request.topic or "".join(statements_of(said[-1:])[-1:])
-        if not topic:
-            return None
-        by_topic = await _find_meant(memory, turn_input, request, topic)
+        request = replace(request, topic=request.topic or _told_last(said))
+        by_topic = await _find_meant(memory, turn_input, request)
+        if not by_topic and (loose := implied_request(turn_input.text)):
+            request = loose
+            by_topic = await _find_meant(memory, turn_input, request)
         if not by_topic:
             return None
         found = [*{one.id: one for group in by_topic for one in group}.values()]
         if any(_is_unclear(request, group) for group in by_topic):
             return self._ask(turn_input, found)
         return await self._forget(
-            memory, turn_input, found, language_of(turn_input.text), topic=topic
+            memory, turn_input, found, language_of(turn_input.text), topic=request.topic
         )
 
     async def _answer_to_choice(self, memory: OwnedMemory, turn_input: ChatTurnInput) -> str | None:
@@ -296,6 +301,12 @@ class ForgetRequests:
         return _TEXTS[pending.language].restored.format("; ".join(told))
 
 
+def _told_last(said: Sequence[str]) -> str:
+    """The last statement of the latest messages; empty if they only ask."""
+    told = (statements_of([one]) for one in reversed(said[-MAX_MESSAGES_BACK:]))
+    return next((one[-1] for one in told if one), "")
+
+
 def _chosen(text: str, entries: Sequence[MemoryEntry]) -> list[MemoryEntry]:
     """The entries that an answer to "which one?" chooses: all, by number, or by words that only one
     of them has. Empty: it is no such answer, for instance a question about one of them."""
@@ -318,10 +329,13 @@ def _chosen(text: str, entries: Sequence[MemoryEntry]) -> list[MemoryEntry]:
 
 
 async def _find_meant(
-    memory: OwnedMemory, turn_input: ChatTurnInput, request: ForgetRequest, topic: str
+    memory: OwnedMemory, turn_input: ChatTurnInput, request: ForgetRequest
 ) -> list[list[MemoryEntry]]:
-    """The memories that a request means, for each thing that it names; none if it changes a list of
-    the person, or nothing that it could mean is known."""
+    """The memories that a request means, for each thing that it names; none if it names nothing,
+    changes a list of the person, or nothing that it could mean is known."""
+    topic = request.topic
+    if not topic:
+        return []
     which = MemoryFilter(subject=turn_input.peer, types=FACT_TYPES, with_invalid=True)
     entries = await find_related(memory, topic, which=which, limit=MAX_FOUND)
     # "Take the milk off the list": the list stays, without the milk.
@@ -344,6 +358,9 @@ def _by_topic(
         same = [entries[at] for at in mentioning([topic], texts)]
         return [same] if same else []
     kept = spared(request, texts)
+    if request.is_loose:
+        meant = [entries[at] for at in closest(topic, texts) if at not in kept]
+        return [_meant(topic, meant, entries)] if meant else []
     # Behind a comma the same may be named again: `my skin illness, the psoriasis`.
     again = topic.rpartition(",")[2].strip()
     for topics in (several_topics(topic), [topic], [again]):
@@ -358,7 +375,9 @@ def _by_topic(
         ]
         if all(found):
             return [_meant(one, group, entries) for one, group in zip(topics, found, strict=True)]
-    return []
+    # "Who needs to know how old I am? Delete it": what stands before the request says more.
+    places = [at for at in closest(topic, texts) if at not in kept] if request.is_all else []
+    return [_meant(topic, [entries[places[0]]], entries)] if len(places) == 1 else []
 
 
 def _is_unclear(request: ForgetRequest, found: Sequence[MemoryEntry]) -> bool:
