@@ -196,7 +196,7 @@ _OPENED = LazyPattern(
     r" (?:the|our|my|el|la|nuestr[oa]) [\w-]+",
     _I,
 )
-"""What the speaker opens each day, which statements of the hours need not name."""
+"""A shop or the like that the speaker opens, which statements of the hours need not name."""
 _TAKEN = LazyPattern(
     r"^(?:so |and )?what(?: do i| does [\w’' ]{2,20}| am i|['’]?s [\w’' ]{2,20}| is [\w’' ]{2,20}?)"
     r" (?:take|taking|on)(?: now| again| at the moment| these days|,| for (?:it|that))*\W*$"
@@ -677,9 +677,11 @@ def _is_news(asked: Question, new: Candidate, old: Candidate) -> bool:
     or place: `finally let the Golf go` for `I drive a Golf`, which is not asked for by its name."""
     one, other = features(new.text), features(old.text)
     is_uncertain = one.is_reported and not _SAID_OF_SPEAKER.search(new.text)
-    if new.is_closed or one.is_plan or is_uncertain or new.is_of_same_message(old):
+    if new.is_closed or is_uncertain or new.is_of_same_message(old) or ADDITION.search(new.text):
         return False
-    if ADDITION.search(new.text):
+    if _has_other_value(asked, new.text, old.text):
+        return True
+    if one.is_plan:
         return False
     words = set(split_words(new.text))
     told = "; ".join(part for part in _COMMA.split(new.text) if not is_negated(part))
@@ -695,6 +697,46 @@ def _is_news(asked: Question, new: Candidate, old: Candidate) -> bool:
     if ValueType.DAY in asked.expected and is_other_day:
         return _has_other(one, other, ValueType.DAY)
     return bool(_WHERE.search(asked.text) and _WENT.search(new.text) and _PLACE.search(new.text))
+
+
+def _has_other_value(asked: Question, new: str, old: str) -> bool:
+    """Check whether a later statement has another value of the type that the question expects, and
+    is about the same: it names the same things, or one of them and says what follows from
+    something (`he'll come for the kids at six`, `they have put the class in Govan`)."""
+    one, other = features(new), features(old)
+    kinds = asked.expected & {ValueType.DAY, ValueType.TIME, ValueType.NUMBER}
+    has_place = bool(_WHERE.search(asked.text) and _PLACE.search(new) and _PLACE.search(old))
+    if not has_place and not any(_has_other(one, other, kind) for kind in kinds):
+        return False
+    is_of_another = one.beings - other.beings - features(asked.text).beings
+    if one.is_negated or is_of_another or are_two_of_a_kind(new, old):
+        return False
+    if not asked.names & value_key(old) <= value_key(new):
+        return False
+    both = value_key(new) & value_key(old)
+    names = {word for word in both if _is_in_name(word, old)}
+    shared = {*names, *(one.concepts & other.concepts - general() - light() - _TIMES)}
+    if not shared & (asked.names | asked.concepts | names):
+        return False
+    is_same_habit = bool(HABIT.search(new) and HABIT.search(old))
+    return len(shared) > 1 or is_same_habit or bool(_FOLLOWS.search(new))
+
+
+def _is_in_name(word: str, text: str) -> bool:
+    names = typed_values(text).get(ValueType.NAME, ())
+    return any(word in value_key(text[start:end]) for start, end in names)
+
+
+_FOLLOWS = LazyPattern(
+    r"\b(?:so|because|since|will|['’]ll|going to|would (?:rather|like)|prefers?|can only|have to"
+    r"|(?:have|has|['’]ve|['’]s) (?:put|moved|given|changed|switched|taken)|put me on|in the end"
+    r"|gave|rang|texted|from here on|this (?:term|year|season)|as[ií] que|porque|entonces"
+    r"|de modo que"
+    r"|voy a|va a|van a|vamos a|prefiere|solo puede|al final|me toca|me atiende|me ven?|avis\w+"
+    r"|han (?:puesto|pasado|cambiado|mandado)|este (?:curso|a[ñn]o|trimestre))\b",
+    _I,
+)
+"""Says what follows from something, or what others have arranged."""
 
 
 def names_besides(question: str, text: str) -> frozenset[str]:
@@ -1054,6 +1096,11 @@ def score(asked: Question, candidate: Candidate) -> float:
     return points
 
 
+PLAN_PENALTY = 0.25
+"""Penalty of what is only intended, for a question about what is so."""
+_FORGOT = LazyPattern(r"\b(?:forgot(?:ten)?|olvid(?:é|ó|ado|aba))\b", _I)
+
+
 def _rare_points(asked: Question, candidate: Candidate, shared: frozenset[str]) -> float:
     """Points for a shared word that the vocabulary does not know, if it may be the answer."""
     unknown = {one for one in shared if not is_concept(one) and len(one) > MIN_RARE_CHARS}
@@ -1395,6 +1442,9 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
     is_newer = is_changed(candidate.text) and not asked.wants_before
     points = CHANGED_SCORE if is_newer else 0.0
     points -= DOUBT_PENALTY if candidate.is_doubtful else 0.0
+    # "I forgot her birthday" does not say when it is.
+    has_forgotten = _FORGOT.search(candidate.text) and not _FORGOT.search(asked.text)
+    points -= SMALL_PENALTY if has_forgotten else 0.0
     is_former = FORMER.search(candidate.text) and not FORMER.search(asked.text)
     used_to = bool(_USED_TO.search(candidate.text) or is_former)
     if asked.wants_before:
@@ -1405,8 +1455,8 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
         points -= SMALL_PENALTY
     is_state = asked.concepts & said.concepts & _STATES
     is_of_now = not (_FUTURE.search(asked.text) or _WHEN.search(asked.text))
-    if said.is_plan and is_state and is_of_now:
-        points -= PENALTY
+    if said.is_plan and is_of_now:
+        points -= PENALTY if is_state else PLAN_PENALTY if _WH.search(asked.text) else 0.0
     return points
 
 

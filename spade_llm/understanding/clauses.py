@@ -424,7 +424,8 @@ _YES = LazyPattern(r"^s[ií],", _I)
 _SMALL_TALK = LazyPattern(
     r"^(?:(?:yes|yeah|yep|yup|no|nope|ok(?:ay)?|k|sure|right|exactly|indeed|great|nice|cool"
     r"|awesome|perfect"
-    rf"|good|fine|wow|oh|ah|hm+|{_LAUGH}|lol"
+    rf"|good|fine|wow|oh|ah|hm+|{_LAUGH}|lol|oops|whoops|ups|uy|(?:so )?sorry|my (?:bad|mistake)"
+    r"|perd[oó]n"
     r"|thanks?(?: you)?(?: (?:so|very) much)?|thank you|cheers|bye"
     r"|goodbye|see you(?: \w+)?|good ?night|you too|me too|same here|no problem|never ?mind|got it"
     r"|i see|can['’]?t complain|(?:i['’]?ll )?be right back|brb|let me (?:think|see|check)|hold on"
@@ -1382,10 +1383,18 @@ def _classify(part: str) -> Clause:
     return Clause(text=told, kind=_kind(told or text), is_change=is_change)
 
 
+_KEEP_IN_MIND = LazyPattern(
+    r"(?:please )?(?:don['’]t|never) forget (?:my|our) [\w'’-]+(?: [\w'’-]+)?\W*$"
+    r"|(?:por favor,? )?no (?:te )?olvides (?:de )?(?:mis?|nuestr[oa]s?) [\w-]+(?: [\w-]+)?\W*$",
+    _I,
+)
+"""Request that tells nothing: `don't forget my birthday`."""
+
+
 def _asks_to_remember(text: str, content: str) -> bool:
     """Check whether a text asks to keep its content, rather than asks for it: `can you remember
     (that) my locker is 12?`, `can you remember my name?`."""
-    if _QUESTION_WORD.match(content):
+    if _QUESTION_WORD.match(content) or _KEEP_IN_MIND.match(text):
         return False
     return not is_question(text) or bool(_TOLD_TO_KEEP.match(content))
 
@@ -1399,7 +1408,10 @@ def _kind(text: str) -> ClauseKind:
         return ClauseKind.STATEMENT
     if any(one.match(text) for one in (_SMALL_TALK, _EXCLAMATION, _TO_ASSISTANT, _WEATHER)):
         return ClauseKind.SMALL_TALK
-    if any(one.match(text) for one in (_IMPERATIVE, _COMMAND, _NOT_TO_KNOW, _KEEP_NOTHING)):
+    if any(
+        one.match(text)
+        for one in (_IMPERATIVE, _COMMAND, _NOT_TO_KNOW, _KEEP_NOTHING, _KEEP_IN_MIND)
+    ):
         return ClauseKind.REQUEST
     if _TOPIC.match(text):
         return ClauseKind.OTHER

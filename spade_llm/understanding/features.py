@@ -47,7 +47,7 @@ _ENDED = LazyPattern(
     r"|cancel\w+|(?:is|are|was|were|['’]s) (?:all )?off(?=$|[,.;!]| now\b| again\b)|scrapped|axed"
     r"|closed down"
     r"|shut (?:down|its doors)|(?:gone|went) bust|(?:ha|han) cerrado(?! (?:a las?|por)\b)"
-    r"|called off|fell through|fallen through|sold|flogged|ditched|dumped"
+    r"|called off|fell through|fallen through|sold(?! out\b)|flogged|ditched|dumped"
     r"|(?:gave|given|had to give)(?= (?:(?!back\b|up\b)[\w'’-]+ ){1,3}?to (?:my|our|his|her|an?|the"
     r"|(?-i:[A-Z])\w+)\b)"
     r"|binned|returned|donated|retired|expired|ended|finished|died|dead|deceased|passed away"
@@ -111,7 +111,8 @@ _PAST_EVENT = LazyPattern(
 )
 """Something that happened once, or was so: it does not end what holds now."""
 _PLAN = LazyPattern(
-    r"\b(?:want to|would (?:like|love)|['’]d (?:like|love)|going to|gonna|plan(?:ning)? (?:to"
+    r"\b(?:one of these days|some ?day|sooner or later|cualquier d[ií]a|alg[uú]n d[ií]a"
+    r"|want to|would (?:like|love)|['’]d (?:like|love)|going to|gonna|plan(?:ning)? (?:to"
     r"|on)|thinking (?:of|about)|hope to|might|will"
     r"|next (?:week|month|year|summer)|quiero|quisiera|me gustar[ií]a|voy a|vamos a|pienso"
     r"|estoy pensando|planeo)\b",
@@ -139,7 +140,8 @@ _SCHEDULED = LazyPattern(
 )
 """A change that is still to come: `I'm moving to Rome in May`."""
 _REPORTED = LazyPattern(
-    r"^(?:(?!i\b|yo\b)[\w'’]+ ){1,4}?(?:said|says|told (?!me to)|tells|thinks|thought|claims"
+    r"^(?:they|people|everyone|everybody|experts) (?:say|reckon|claim|think)\b"
+    r"|^(?:(?!i\b|yo\b)[\w'’]+ ){1,4}?(?:said|says|told (?!me to)|tells|thinks|thought|claims"
     r"|wrote|asked|dice[ns]?|dijo|dijeron"
     r"|cuenta que|cree que|piensa que|me ha dicho|me dijo|escribi[oó])\b|^(?:according to"
     r"|i heard that|seg[uú]n|he o[ií]do que)\b",

@@ -416,8 +416,8 @@ def read_forget_request(text: str) -> ForgetRequest | None:
 
 
 def _read_plain_request(text: str) -> _Found | None:
-    """What a text asks for that begins with the verb of a request, or is one of the sentences that
-    ask for it; None for another text."""
+    """Find the request of a text that begins with its verb, or is one of the sentences that ask for
+    it; None for another text."""
     text = _AGREED.sub("", _LAUGHS.sub("", _SECOND_THOUGHT.sub("", text))).strip(" .!¿¡")
     if text.endswith("?") and not _POLITE.match(text):
         return None
@@ -473,7 +473,7 @@ _SAID_TO_OTHERS = LazyPattern(
     r"|, (?:i|he|she|they) says?\b",
     _I,
 )
-"""What is said to somebody else: `Gael, no guardes los juguetes mojados`."""
+"""An order to somebody else: `Gael, no guardes los juguetes mojados`."""
 _WORD = re.compile(r"[\w'’-]*\w")
 _CLAUSES = LazyPattern(
     r"(?<=[.!?…])\s+|[;:]\s+|,\s+(?:(?:and|but|so|y|pero|as[ií] que) )?"
@@ -523,7 +523,7 @@ _TO_OTHERS = LazyPattern(
     r"|^(?-i:[A-ZÁÉÍÓÚÑ])\w+, no\b",
     _I,
 )
-"""What others say, or what is said to them."""
+"""Speech of others, or to them."""
 _NOT_IMPLIED = LazyPattern(
     r"\b(?:do(?:n['’]t| not)|never|can(?:no|['’])t|won['’]t|didn['’]t)\b.{0,25}\b(?:forget|delete"
     r"|erase|lose|slip your)\b|\bno (?:te|se|lo|la|me) (?:(?:lo|la) )?(?:olvid|borr)\w+"
@@ -567,7 +567,7 @@ def closest(topic: str, statements: Sequence[str]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a part of a message asks for; `request` is None if it turns out to ask for nothing."""
+    """Result of reading a part of a message. `request`: None if it turns out to ask for nothing."""
 
     request: ForgetRequest | None
 

@@ -58,6 +58,7 @@ from spade_llm.understanding.substitution import (
 )
 from spade_llm.understanding.successions import (
     BESIDE,
+    IN_GENERAL,
     adjacent,
     announced,
     announces,
@@ -586,6 +587,8 @@ def _change_of_clause(
 ) -> tuple[list[Statement], str]:
     """What a clause ends or replaces that does not only put in a new value; see
     `_statements_of_clause`."""
+    if IN_GENERAL.search(text):
+        return [], ""
     first, rest = split_announcement(text)
     if earlier := announced(first, every, known):
         if rest and not ended_part(first):

@@ -126,6 +126,13 @@ _NOW_WORDS = (
     r"\b(?:now|instead|these days|from now on|nowadays|currently|ahora|actualmente|en su lugar"
     r"|desde ahora|a partir de ahora)\b"
 )
+IN_GENERAL = LazyPattern(
+    r"^(?:they|people|everyone|everybody|experts) (?:say|reckon|claim|think)\b"
+    r"|\b(?:one of these days|some ?day|sooner or later|cualquier d[ií]a|alg[uú]n d[ií]a)\b"
+    r"|^(?:dicen|se dice) que\b",
+    _I,
+)
+"""Statements about everybody, or about some day in the future."""
 _SUCCEEDS_NOW = LazyPattern(_NOW_WORDS, _I)
 _TAKES_OVER = LazyPattern(
     rf"{_NOW_WORDS}|^(?:the|my|our) new (?:one|\w+) (?:is|was)\b|^(?:the|my|our) new \w+['’]s\b"
@@ -254,7 +261,7 @@ def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     """The latest of the earlier statements of which a part of a message says that it is over or has
     changed; empty if it says so of none. `known`: those of this conversation; a pronoun refers to
     the last of them."""
-    if INTRODUCES.search(text) or tells_difference(text):
+    if INTRODUCES.search(text) or tells_difference(text) or IN_GENERAL.search(text):
         return ""
     ends_of_text = ended_parts(text) or ([""] if announces(text) else [])
     return next(filter(None, (_announced(text, one, every, known) for one in ends_of_text)), "")

@@ -371,8 +371,8 @@ async def _successors(
 async def _later_about(
     memory: MemoryStore, current: Sequence[ScoredMemory], query: MemoryQuery
 ) -> tuple[ScoredMemory, ...]:
-    """What was told later of what the best fact names: `Shaun hurt his back, so Eve shoes them` has
-    no word of `who is our farrier?`. Only for questions about the person."""
+    """Find facts that were told later of what the best one names: `Shaun hurt his back, so Eve
+    shoes them` has no word of `who is our farrier?`. Only for questions about the person."""
     facts = (one for one in current if one.entry.type in FACT_TYPES)
     best = max(facts, key=lambda one: one.score, default=None)
     if best is None or not is_about_speaker(query.text):
