@@ -409,7 +409,8 @@ class ForgetRequest:
 def read_forget_request(text: str) -> ForgetRequest | None:
     """The request that a message makes; None if it makes none, like `don't forget that …`."""
     whole = plain_spanish(spelled_out(" ".join(text[:MAX_CHARS].split())))
-    if _SAID_TO_OTHERS.search(whole):
+    unquoted = _QUOTED.sub(" ", whole)
+    if _SAID_TO_OTHERS.search(whole) or (unquoted != whole and not read_forget_request(unquoted)):
         return None
     plain = _read_plain_request(whole)
     return plain.request if plain else implied_request(whole)
@@ -470,10 +471,17 @@ _SAID_TO_OTHERS = LazyPattern(
     r"^(?-i:[A-ZÁÉÍÓÚÑ])\w+, (?:no |don['’]t )"
     r"|^[\w'’]+, (?:me|le|les|nos) (?:dij|dic|contest|grit)\w+"
     r"|, (?:me|le|les|nos) (?:dijo|dice|digo|contest[oó]|grita|gritaba)\b"
-    r"|, (?:i|he|she|they) says?\b",
+    r"|, (?:i|he|she|they) says?\b"
+    r"|, i (?:always )?tell (?:all |both )?(?:my|our|the|him|her|them)\b"
+    r"|\b(?:said|say|told|tell|tells|scream\w*|shout\w*|yell\w*) (?:to )?(?:all )?"
+    r"(?:him|her|them|(?:my|our|the) [\w'’]+)[,:]"
+    r"|\b(?:les?|me|nos) (?:digo|dije|dice|dijo|decía|grita|gritaba)\b[^:,]*[:,]"
+    r"|\b(?:dije|digo) a (?:mis?|la|el|los|las) [^:,]*[:,]"
+    r"|\bolv[ií]dat?e de [^\W\d_]*[aei]r(?:se|te|lo|la)?\b",
     _I,
 )
 """An order to somebody else: `Gael, no guardes los juguetes mojados`."""
+_QUOTED = re.compile('[«"“][^«»"“”]*[»"”]')
 _WORD = re.compile(r"[\w'’-]*\w")
 _CLAUSES = LazyPattern(
     r"(?<=[.!?…])\s+|[;:]\s+|,\s+(?:(?:and|but|so|y|pero|as[ií] que) )?"
