@@ -1461,7 +1461,7 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
 
 
 _IS_NAMED = LazyPattern(
-    r" \(my [\w-]+\)$|\b(?:my|our|mi|nuestr[oa]) [\w-]+(?= (?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]{2,})", _I
+    r" \(my [\w' -]+\)$|\b(?:my|our|mi|nuestr[oa]) [\w-]+(?= (?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]{2,})", _I
 )
 """Role of a being of a question, behind it (`_with_being`), or before its name."""
 _RELATIVE = LazyPattern(

@@ -547,7 +547,7 @@ FINITE = (
     r"|does|do|did|didn['’]t"
     r"|go|live|work|need|cost|start|end|open|close|lives?|works?|due|likes?|loves?|hates?"
     r"|wants?|needs?|plays?|studies|speaks?|means?|says?|said|told|comes?|goes|starts?|ends?"
-    r"|costs?|opens?|closes?|expires?|leaves?|arrives?|keeps?|stays?|moved|died|got|gave|broke"
+    r"|costs?|charges?|opens?|closes?|expires?|leaves?|arrives?|keeps?|stays?|moved|died|got|gave|broke"
     r"|passed|became|went|came|made|took|bought"
     r"|gets?|takes?|makes?|gives?|brings?|runs?|puts?|sits?|hangs?|holds?|pays?|feels?|smells?"
     r"|tastes?"

@@ -583,7 +583,15 @@ def _likeness(clause: str, statement: str) -> tuple[bool, bool]:
 
 
 def _with_name(noun: str, statement: str) -> str:
-    """A being's noun with the name that the statement tells of it: `my sister Ana`."""
+    """A being's noun with the name that the statement tells of it, and with its owner: `my sister
+    Ana`, `my aunt's husband Ralph` for `my aunt lives with her husband Ralph`."""
+    named = _named(noun, statement)
+    owner = leading_noun(statement)
+    is_owned = re.search(rf"\b(?:her|his) {re.escape(noun)}\b", statement, _I)
+    return f"{owner.text}'s {named}" if is_owned and owner and owner.is_being else named
+
+
+def _named(noun: str, statement: str) -> str:
     if not noun.islower():
         # "Mi hermana Gloria, se llama La Espiga": she has a name.
         return noun
@@ -812,6 +820,10 @@ def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -
         known = known[-1:] if is_of_last else known
     if is_next and antecedent(text, known[-1:])[0]:
         known = known[-1:]
+    if is_next and _MEETS.match(text) and (group := _GROUP.search(known[-1])):
+        return f"{text} ({group[0].lower()})"
+    if is_next and _PART.match(text) and (whole := _OBTAINED.search(known[-1])):
+        return f"{text} ({whole['noun']})"
     is_there = bool(_THERE.search(text))
     if is_there and (named := _PLACE_NAME.search(known[-1])):
         return _THERE.sub(named[0], text, count=1)
@@ -827,6 +839,30 @@ def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -
     return f"{known[-1]}; {text}" if is_open and is_short else text
 
 
+_MEETS = LazyPattern(
+    r"^(?:we|they)(?:['’]re| are)? (?:practi[cs]\w+|rehears\w+|meet\w*|train\w*|play(?:ing)?)\b"
+    r"|^(?:ensayamos|entrenamos|nos (?:juntamos|reunimos|vemos))\b",
+    _I,
+)
+_GROUP = LazyPattern(
+    r"\b(?:[\w'’-]+ )?(?:choir|band|orchestra|team|club|society|squad|crew)\b|\b(?:coro|banda|grupo"
+    r"|orquesta|equipo|club|coral)(?: de (?:la )?[\w-]+)?\b",
+    _I,
+)
+"""Group of people, which a clause behind it tells of: `I sing in a choir, and we practise on …`."""
+_PART = LazyPattern(
+    r"^the (?:keys?|door|code|roof|heating|address|number|owner|insurance|rent|battery|engine"
+    r"|boiler|wi-?fi|password|pin|deposit|lease|garden|kitchen|view|alarm)"
+    r"(?:['’]s| is| are| was| were| costs?| needs?| has| have)\b",
+    _I,
+)
+_OBTAINED = LazyPattern(
+    r"\b(?:have|has|['’]ve|got|bought|rented|hired|booked|own|renting|hiring|found)\b(?: [\w-]+)?"
+    r" an? (?:\w+ )?(?P<noun>(?:cottage|flat|house|apartment|room|van|car|boat|caravan|bike|shed"
+    r"|garage|office|shop|allotment|cabin|hall|studio))\b",
+    _I,
+)
+"""A thing that a part (`the keys`) belongs to of which the next clause tells."""
 _SUBJECT_THING = LazyPattern(r"^(?:el|la|mi) [^\W\d_]+ (?:es|est[aá]|era|tiene|va|toca)\b", _I)
 
 

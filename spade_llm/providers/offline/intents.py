@@ -22,6 +22,7 @@ from spade_llm.providers.quoted_context import (
 from spade_llm.search.language import fold_accents, key_words, language_of
 from spade_llm.understanding.answers import is_about_speaker
 from spade_llm.understanding.spelling import plain_spanish
+from spade_llm.understanding.vocabulary import MONTHS
 from spade_llm.understanding.wording import uses_ustedes
 
 if TYPE_CHECKING:
@@ -213,6 +214,7 @@ _OF_EVENT = LazyPattern(
 )
 """It asks for the day of what was spoken of: `and on which day?`."""
 _PLACE = re.compile(r"\b(?:in|at|en)\s+(?:the city of |la ciudad de )?(?P<place>[^?!]+)", _I)
+_MONTH = LazyPattern(rf"(?:{MONTHS})\b", _I)
 _NOT_PLACE = re.compile(
     r"\b(?:right now|now|today|please|ahora(?: mismo)?|hoy|por favor)\b|[.,;:\s]+$", _I
 )
@@ -321,6 +323,9 @@ def _time(text: str) -> TimeIntent | None:
     place = _PLACE.search(text[found.end() :])
     if not place:
         return TimeIntent(place="")
+    if _MONTH.match(place["place"]):
+        # "What date in June are the shearers coming?"
+        return None
     name = place["place"]
     # Each removal may uncover another such word at the end.
     while (shorter := _NOT_PLACE.sub("", name).strip()) != name:
