@@ -117,8 +117,8 @@ _ASKING = (
     r"|puedes? |podr[ií]as? |me |(?:haz(?:me)?|h[aá]ga(?:me)?)(?: usted)? (?:el|un) favor (?:de|y) "
     r"|do me a favou?r and |can we (?=forget|delete|erase|scrap)|make sure (?:that )?(?:you |to )"
     r"|i(?:['’]d| would) (?:prefer|like|love|appreciate) it if you (?:could |would )?"
-    r"|i(?:['’]d| would) (?:feel|be|sleep|rest) (?:\w+ )?(?:better|happier|easier|glad|grateful"
-    r"|comfortable) if you "
+    r"|i(?:['’]d| would) (?:feel|be|sleep|rest) (?:[\w'’]+ ){0,3}?(?:better|happier|easier|glad"
+    r"|grateful|comfortable) if you "
     r"|(?:ah|oh|aw|och|here|listen|look),? "
     r"|it(?:['’]d| would) be \w+ if you (?:could |would )?"
     r"|(?:would it be|is it) possible (?:for you )?to |is there (?:any|a) way (?:for you )?to "
@@ -402,6 +402,8 @@ class ForgetRequest:
     """Words of what is not to be forgotten."""
     is_explicit: bool = True
     """It can only mean the memory; `delete my last email` may also be meant for a tool."""
+    by_pronoun: bool = False
+    """It means `it` or `that`: if nothing known has the words of the topic, what was said last."""
     is_loose: bool = False
     """The topic is all that the message tells beside the request: what has most of it is meant."""
 
@@ -464,6 +466,7 @@ def implied_request(text: str) -> ForgetRequest | None:
         is_all=True,
         is_explicit=False,
         is_loose=True,
+        by_pronoun=any(map(_IT_OR_THAT.search, asking)),
     )
 
 
@@ -482,6 +485,11 @@ _SAID_TO_OTHERS = LazyPattern(
 )
 """An order to somebody else: `Gael, no guardes los juguetes mojados`."""
 _QUOTED = re.compile('[«"“][^«»"“”]*[»"”]')
+_IT_OR_THAT = LazyPattern(
+    r"\b(?:it|that|this)(?: please| pls| now|[.!]|$)|\b(?:eso|esto)\b|\w[aeáé]l[ao]s?\b"
+    r"|\bl[ao]s? \w+[ae]s?$",
+    _I,
+)
 _WORD = re.compile(r"[\w'’-]*\w")
 _CLAUSES = LazyPattern(
     r"(?<=[.!?…])\s+|[;:]\s+|,\s+(?:(?:and|but|so|y|pero|as[ií] que) )?"
@@ -626,7 +634,8 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
     if _ABOUT_THEM.search(rest) and (name := _CAPITAL.search(before)):
         rest = name[0]
     if _IT.match(rest) and before:
-        return ForgetRequest(topic=_named_before(before), is_all=True, is_explicit=is_explicit)
+        topic = _named_before(before)
+        return ForgetRequest(topic=topic, is_all=True, by_pronoun=True, is_explicit=is_explicit)
     if _ELLIPTIC.match(rest) and before:
         rest = _ELLIPTIC.sub(f"{before.split()[-1]} ", rest)
     if _IDIOM.match(rest):

@@ -171,11 +171,9 @@ class ForgetRequests:
             turn_input.conversation, peer=turn_input.message.owner
         )
         said = [one["content"] or "" for one in conversation.messages if one["role"] == "user"]
-        request = replace(request, topic=request.topic or _told_last(said))
-        by_topic = await _find_meant(memory, turn_input, request)
-        if not by_topic and (loose := implied_request(turn_input.text)):
-            request = loose
-            by_topic = await _find_meant(memory, turn_input, request)
+        request, by_topic = await _find_first(
+            memory, turn_input, _readings(request, turn_input.text, _told_last(said))
+        )
         if not by_topic:
             return None
         found = [*{one.id: one for group in by_topic for one in group}.values()]
@@ -301,6 +299,16 @@ class ForgetRequests:
         return _TEXTS[pending.language].restored.format("; ".join(told))
 
 
+def _readings(request: ForgetRequest, text: str, told_last: str) -> list[ForgetRequest]:
+    """The ways to understand a request, of which the first that means something known is right."""
+    readings = [replace(request, topic=request.topic or told_last)]
+    loose = None if request.is_loose else implied_request(text)
+    readings += [loose] if loose else []
+    if any(one.by_pronoun for one in readings):
+        readings.append(replace(request, topic=told_last, is_loose=False))
+    return readings
+
+
 def _told_last(said: Sequence[str]) -> str:
     """The last statement of the latest messages; empty if they only ask."""
     told = (statements_of([one]) for one in reversed(said[-MAX_MESSAGES_BACK:]))
@@ -326,6 +334,16 @@ def _chosen(text: str, entries: Sequence[MemoryEntry]) -> list[MemoryEntry]:
     if len(places) != 1:
         return []
     return [one for one in entries if are_same(one.content, texts[places[0]])]
+
+
+async def _find_first(
+    memory: OwnedMemory, turn_input: ChatTurnInput, readings: Sequence[ForgetRequest]
+) -> tuple[ForgetRequest, list[list[MemoryEntry]]]:
+    """The first of several readings of a request that means something known, and what it means."""
+    for one in readings:
+        if found := await _find_meant(memory, turn_input, one):
+            return one, found
+    return readings[0], []
 
 
 async def _find_meant(
