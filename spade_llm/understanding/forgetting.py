@@ -65,6 +65,7 @@ _VERB = (
     r"|your lists?)\b)"
     r"|get(?= (?:\w+ ){1,4}out of your (?:memory|records?|notes|files?)\b)"
     r"|(?:do(?:n['’]t| not) be (?:remember|stor|keep|sav|record|hold)ing(?: on ?to)?"
+    r"(?! (?:me|us|him|her|them)\b)"
     r"|(?:do(?:n['’]t| not)|not|(?<=better )not to|you(?:['’]re| are) not to|you (?:needn['’]t"
     r"|mustn['’]t"
     r"|must not"
@@ -164,8 +165,7 @@ _BEHIND = LazyPattern(
     r"^(?P<topic>(?:.*\b(?:(?:esto|eso|lo) (?:de|del|que)|what i|the (?:bit|part|thing|stuff)|that)"
     r"\b|(?:mis?|el|la|los|las)\b)[^:]{3,80}?),? "
     r"(?:(?:que )?no (?:me )?l[ao]s? (?:guard|recuerd|sep|teng|conserv|apunt|almacen)[ae]s?"
-    r"|(?:b[oó]rra|elim[ií]na|qu[ií]ta"
-    r"|olv[ií]da|b[oó]rre|elim[ií]ne|qu[ií]te|olv[ií]de)(?:me|te|se)?l[aoe]s?"
+    r"|(?:b[oó]rra|elim[ií]na|olv[ií]da|b[oó]rre|elim[ií]ne|olv[ií]de)(?:me|te|se)?l[aoe]s?"
     r"|(?:ya )?l[ao]s? puedes (?:ir )?(?:borr|olvid|tach|elimin)\w+)\b.{0,15}$"
     r"|^(?P<matter>(?:eso|esto|lo) (?:de|del|que) [^:]{3,60}?),? (?:s[aá]c[aá]l[ao]s?"
     r"|que no (?:quede"
@@ -493,8 +493,8 @@ _IT_OR_THAT = LazyPattern(
 _WORD = re.compile(r"[\w'’-]*\w")
 _CLAUSES = LazyPattern(
     r"(?<=[.!?…])\s+|[;:]\s+|,\s+(?:(?:and|but|so|y|pero|as[ií] que) )?"
-    r"|\s+(?:so|but|pero|as[ií] que|conque) (?=\w)"
-    r"|\s+and (?=(?:please|pls|she|he|they|the|you|must)\b)"
+    r"|\s+(?:so(?! (?:kind|good))|but|pero|as[ií] que|conque) (?=\w)"
+    r"|\s+and (?=(?:please|pls|she|he|they|the|must)\b)"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -43,6 +44,50 @@ async def a_dialogue() -> AsyncIterator[Say]:
             return (await assistant.answer(an_utterance(text, peer=ANA))).text
 
         yield say
+
+
+@pytest.mark.parametrize(
+    ("told", "request_", "question", "gone"),
+    [
+        # All words of the message say what is meant.
+        (
+            ["my salary is 2100 a month", "my shoe size is 41"],
+            "my wife reads this. Would you mind taking my salary out of your notes?",
+            "what's my salary?",
+            "2100",
+        ),
+        (
+            ["mi religión es la budista", "calzo un 41"],
+            "preferiría que mi religión no constara en ningún sitio",
+            "¿cuál es mi religión?",
+            "budista",
+        ),
+        # No word of it does: it is what was said last.
+        (
+            ["my shoe size is 41", "Priya's pregnant"],
+            "she'd be furious, so you'd better unknow it",
+            "is Priya pregnant?",
+            "pregnant",
+        ),
+        # A part of a statement.
+        (
+            ["locker is number 118, keypad is 5530"],
+            "wipe the keypad digits, but hang on to the number of the locker",
+            "what's the keypad code?",
+            "5530",
+        ),
+    ],
+)
+async def test_a_request_in_any_words_is_carried_out(
+    told: list[str], request_: str, question: str, gone: str
+) -> None:
+    async with a_dialogue() as say:
+        for text in told:
+            await say(text)
+
+        assert re.search("forgotten|olvidado", await say(request_))
+        assert gone not in await say(question)
+        assert re.search("41|118", await say("what's my shoe size and my locker number?"))
 
 
 async def test_what_is_taken_off_a_list_leaves_the_list() -> None:
@@ -549,6 +594,36 @@ def test_what_may_be_remembered(text: str) -> None:
         "can we pretend it's Friday?",
         "haz como si nada",
         "she never heard about it from me",
+        "it's time to sell the sofa, it has to go",
+        "my wisdom teeth need to be removed on Friday",
+        "the bus goes no further than Leith",
+        "I can't get to work from here",
+        "I can't find my glasses in there",
+        "he acts as if it had never happened",
+        "there's no way to forget my school days",
+        "no, it's all in your head",
+        "did my birthday slip your mind?",
+        "I keep losing the code for the gate",
+        "the bins are full, so please take the bins out",
+        "the milk's not kept in the fridge",
+        "my bike? stolen. gone.",
+        "the surgeon said the mole must be removed",
+        "the nurse told my mum, delete that number",
+        "forget diets, I say, life's too short",
+        "the parrot shouts «delete it, delete it» all day",
+        "busco una casa que no tenga escaleras",
+        "y no queda leche en la nevera",
+        "voy a dejar de tener perro",
+        "mi marido hace como que no me oye",
+        "me suelo quedar en blanco en los exámenes",
+        "mi hermano se va de aquí en junio",
+        "las botas de montaña son Salomon",
+        "mi madre no puede estar sola",
+        "me da miedo que no aparezca el gato",
+        "la tele no la quiero en el salón",
+        "a los alumnos les digo: lo que no se repasa, se olvida",
+        "Gael, no guardes los juguetes mojados en el arcón",
+        "con lo que cuesta, olvídate de ir a un hotel",
     ],
 )
 def test_what_is_no_request(text: str) -> None:
