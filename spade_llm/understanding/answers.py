@@ -521,6 +521,8 @@ def find_answers(
     best, _, first = ordered[0]
     if _ALL.search(question):
         near = [one for points, _, one in ordered if points >= best - SMALL_PENALTY]
+        if len(near) == 1:
+            return [*_beside(question, asked, ordered, candidates)]
         return [one for one in near if not _is_moved(asked, one, near)][:MAX_ANSWERS]
     return [*_beside(question, asked, ordered, candidates)]
 

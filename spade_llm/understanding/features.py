@@ -82,6 +82,13 @@ _ENDED = LazyPattern(
     _I,
 )
 """The statement says that something is over, which counts as a denial of it."""
+_NOT_YET = LazyPattern(
+    r"(?:\w+n['’]t|\b(?:not|never|no|nunca|tampoco))"
+    r"(?: (?:yet|even|actually|really|been|still|quite|officially|todav[ií]a|a[uú]n|lo|la|los|las"
+    r"|me|se|le|he|hemos|ha|han))* $",
+    _I,
+)
+"""Denial right before a verb that would say that something is over."""
 _PART = LazyPattern(
     r"\s*[,;:–—.]+\s+|\s+(?=(?:because|cos|coz|since|so|but|now|it['’]s\b|its (?=\w+ing\b)"
     r"|and (?:i|we|it|now|she|he|they|my)|porque|pero|ya que|as[ií] que|ahora"
@@ -281,7 +288,7 @@ def features(text: str) -> Features:
         subject=named,
         is_own=bool(_OWN.search(text) or (subject and not named)),
         is_negated=bool(_NEGATED.search(text)),
-        is_ended=bool(_ENDED.search(text)),
+        is_ended=_is_over(text),
         is_past=bool(_PAST_EVENT.search(text)),
         is_plan=bool(_PLAN.search(text)) or is_scheduled(text),
         is_reported=bool(_REPORTED.search(text) and not _ADVICE.search(text)),
@@ -289,8 +296,17 @@ def features(text: str) -> Features:
 
 
 def is_denial(text: str) -> bool:
-    """Check whether a clause denies something, or says that it is over."""
-    return bool(_NEGATED.search(text) or _ENDED.search(text))
+    """Check whether a clause denies something, or says that it is over. What is not over is no
+    denial: `I haven't sold the boat`."""
+    over = _ENDED.search(text)
+    if over and _NOT_YET.search(text, 0, over.start()):
+        return False
+    return bool(over or _NEGATED.search(text))
+
+
+def _is_over(text: str) -> bool:
+    over = _ENDED.search(text)
+    return over is not None and not _NOT_YET.search(text, 0, over.start())
 
 
 def is_negated(text: str) -> bool:
@@ -343,12 +359,17 @@ def is_taste(text: str) -> bool:
 def ends(text: str, concepts: frozenset[str]) -> bool:
     """Check whether a statement tells an event that ends facts of these concepts, as a separation
     those about a girlfriend."""
-    return any(closed & concepts and event.search(text) for event, closed in events())
+    return any(closed & concepts and _has_happened(event, text) for event, closed in events())
 
 
 def is_event(text: str) -> bool:
     """Check whether a statement tells an event that ends facts of some concepts only."""
-    return any(event.search(text) for event, _ in events())
+    return any(_has_happened(event, text) for event, _ in events())
+
+
+def _has_happened(event: LazyPattern, text: str) -> bool:
+    found = event.search(text)
+    return found is not None and not _NOT_YET.search(text, 0, found.start())
 
 
 def related_words(text: str) -> str:

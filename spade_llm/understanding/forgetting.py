@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING
@@ -485,6 +485,7 @@ _SAID_TO_OTHERS = LazyPattern(
 )
 """An order to somebody else: `Gael, no guardes los juguetes mojados`."""
 _QUOTED = re.compile('[«"“][^«»"“”]*[»"”]')
+_FORGET_IT = LazyPattern(r"(?:just )?(?:forget it|olv[ií]d[ae](?:te|lo)+)\b", _I)
 _IT_OR_THAT = LazyPattern(
     r"\b(?:it|that|this)(?: please| pls| now|[.!]|$)|\b(?:eso|esto)\b|\w[aeáé]l[ao]s?\b"
     r"|\bl[ao]s? \w+[ae]s?$",
@@ -598,7 +599,11 @@ def _request_of_part(part: str, before: str, behind: Sequence[str], text: str) -
         return _Found(ForgetRequest(topic=_named_before(before), is_all=True))
     if found := _REQUEST.match(bare) or _of_regret(bare, before):
         rest = ", ".join([_named(found), *behind]).strip(" .!?,")
-        return _Found(_request(rest, before, is_explicit=bool(_EXPLICIT.search(text))))
+        request = _request(rest, before, is_explicit=bool(_EXPLICIT.search(text)))
+        if request and _FORGET_IT.match(bare):
+            # "A ticket? Forget it, they are sold out" is not about what was said last.
+            request = replace(request, by_pronoun=False)
+        return _Found(request)
     return None
 
 

@@ -799,6 +799,13 @@ def _is_same_topic(new: Statement, old: str, one: Features, other: Features) -> 
     if not new.is_change and _have_other_nouns(new.text, old):
         return False
     share = CHANGED_SHARE if new.is_change else TOPIC_SHARE
+    if (
+        not new.is_change
+        and not any(map(is_concept, shared))
+        and any(map(is_concept, other.topic - one.topic))
+    ):
+        # "Ann is coming on Friday" says nothing of Ann's birthday.
+        return False
     if not shared or len(shared) < share * min(len(one.topic), len(other.topic)):
         return False
     # What happened once is not undone by what happened at another time.

@@ -492,6 +492,33 @@ def answers_of(told: list[str], question: str) -> list[str]:
             ["Estoy aprendiendo alemán", "Ahora me he pasado al ruso"],
             "¿qué idioma estoy aprendiendo?",
         ),
+        # What the answer names is not there any more.
+        (
+            [
+                "The donkeys are at Firle, and a man named Osric trims their hooves",
+                "Osric hurt his back, so a girl called Fenella does them",
+            ],
+            "who trims the donkeys' hooves?",
+        ),
+        (
+            [
+                "Los domingos echo la partida en el bar de Cosme",
+                "Cosme cerró, así que echo la partida en la sidrería",
+            ],
+            "¿dónde echo la partida?",
+        ),
+        (
+            ["La lijadora se la dejé a Evaristo", "Evaristo le pasó la lijadora a su yerno"],
+            "¿quién tiene mi lijadora?",
+        ),
+        # Another member of a class, another place, another time of the same.
+        (
+            [
+                "Kevin picks the kids up on Fridays at five",
+                "Kevin will come for the kids at six thirty",
+            ],
+            "what time does Kevin pick up the kids?",
+        ),
     ],
 )
 def test_what_may_hold_instead_is_told_before_the_older_statement(
@@ -506,6 +533,10 @@ def test_what_may_hold_instead_is_told_before_the_older_statement(
         (["Max plays the drums", "Max has a new bike now"], "what does Max play?"),
         (["My sister is called Ana", "My sister has a new job"], "what's my sister called?"),
         (["Lola is 9", "Lola wears size 33"], "how old is Lola?"),
+        (["My brother Tom is a plumber", "Tom left his bike here"], "what does my brother do?"),
+        (["Ann's birthday is on 3 May", "Ann is coming on Friday"], "when is Ann's birthday?"),
+        (["I drive a Golf", "I haven't sold the Golf"], "what do I drive?"),
+        (["My dog Rex eats at six", "Rex gave me a fright"], "when does Rex eat?"),
         (
             ["The ladder is in the garage", "My neighbour's ladder is in the attic"],
             "where's my ladder?",

@@ -547,6 +547,73 @@ def _answer(said: list[str], question: str) -> list[str]:
             "losartan",
         ),
         (
+            ["my sister Joan lives with her husband Ralph, and he keeps bees"],
+            "what does Joan's husband keep?",
+            "Joan's husband Ralph keeps bees",
+        ),
+        (
+            ["I sing in the parish choir, and we practise on Tuesdays"],
+            "when is choir practice?",
+            "Tuesdays (parish choir)",
+        ),
+        (
+            ["we've rented a cottage in Skye, the keys are with Mrs Gunn"],
+            "who has the keys of the cottage?",
+            "Mrs Gunn",
+        ),
+        (
+            [
+                "my wife works in a shop and my wee boy Zac is five",
+                "Zac goes swimming at the Tollcross pool",
+            ],
+            "where does Zac go swimming?",
+            "Tollcross",
+        ),
+        (
+            ["girlfriends called mirren, shes at stirling uni", "mirren chucked the uni"],
+            "is mirren at uni?",
+            "Mirren chucked the uni",
+        ),
+        (
+            ["my keys are blue", "boss pulled me aside, says he might let me go"],
+            "what did my boss say?",
+            "let me go",
+        ),
+        (
+            [
+                "vivo con mi amigo Chus",
+                "Chus me prestó una calculadora",
+                "a mi mama siempre sí la operan pero hasta el 24",
+            ],
+            "¿con quién vivo?",
+            "Vivo con mi amigo Chus",
+        ),
+        (
+            ["I support Carlisle", "a ticket for Saturday? no chance, they sold out weeks ago"],
+            "which team do I support?",
+            "I support Carlisle",
+        ),
+        (
+            ["Ann's birthday is on 3 May", "Ann is coming on Friday"],
+            "when is Ann's birthday?",
+            "3 May",
+        ),
+        (["I have a boat", "I haven't sold the boat yet"], "do I have a boat?", "boat"),
+        (["tengo un piano", "no he vendido el piano"], "¿tengo un piano?", "piano"),
+        (
+            [
+                "Zoe's swimming class is in Leith on Mondays",
+                "They have put Zoe's swimming class in Gorgie",
+            ],
+            "where is Zoe's swimming class?",
+            "Gorgie",
+        ),
+        (
+            ["Los lunes cuido a mi nieta Olivia", "A mi nieta Olivia la tengo los viernes"],
+            "¿cuándo cuido a Olivia?",
+            "viernes",
+        ),
+        (
             ["mi vecina tiene un loro", "le puso Kiko"],
             "¿cómo se llama el loro?",
             "El loro de mi vecina",

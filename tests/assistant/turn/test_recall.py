@@ -292,6 +292,20 @@ def test_recalled_memories_precede_the_question_as_quoted_data() -> None:
     assert read.documents[0].source == "guide.md, passage 3"
 
 
+async def test_what_was_told_later_of_what_a_fact_names_is_recalled(tmp_path: Path) -> None:
+    async with SQLiteMemoryBackend(tmp_path / "memory.db") as backend:
+        memory = backend.for_owner("assistant@x")
+        for text in ("Our farrier is Osric", "Osric hurt his back, so Fenella does the hooves"):
+            await memory.add(MemoryDraft(content=text, subject="ada@x"))
+        await memory.add(MemoryDraft(content="Osric owes me a pint", subject="eve@x"))
+
+        found = await Recall(memory=memory, retriever=None).about(
+            "who's our farrier?", subject="ada@x"
+        )
+
+        assert [one.entry.content for one in found.memories][-1].startswith("Osric hurt his back")
+
+
 async def test_facts_are_found_by_what_they_mean_for_a_question(tmp_path: Path) -> None:
     async with SQLiteMemoryBackend(tmp_path / "memory.db") as backend:
         memory = backend.for_owner("assistant@x")
