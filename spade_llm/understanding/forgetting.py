@@ -487,10 +487,17 @@ _SAID_TO_OTHERS = LazyPattern(
 _QUOTED = re.compile('[«"“][^«»"“”]*[»"”]')
 _FORGET_IT = LazyPattern(r"(?:just )?(?:forget it|olv[ií]d[ae](?:te|lo)+)\b", _I)
 _IT_OR_THAT = LazyPattern(
-    r"\b(?:it|that|this)(?: please| pls| now|[.!]|$)|\b(?:eso|esto)\b|\w[aeáé]l[ao]s?\b"
-    r"|\bl[ao]s? \w+[ae]s?$",
+    r"\b(?:it|that|this)(?: please| pls| now|[.!]|$)|\b(?:eso|esto)\b(?! (?:del?|que)\b)"
+    r"|\b(?:olv[ií]d|b[oó]rr|elim[ií]n|t[aá]ch|qu[ií]t|s[aá]c|desc[aá]rt|supr[ií]m)\w*l[ao]s?\b"
+    r"|\bl[ao]s? (?:guard|qued|apunt|anot|conserv|sep|teng|record|recuerd)\w*$",
     _I,
 )
+"""The object of a request that only points to what was said."""
+_POINTS_BACK = LazyPattern(
+    r"\b(?:that|this|it|said|told|tell|mentioned|eso|esto|dije|dicho|cont[eé]|contado|contarlo)\b",
+    _I,
+)
+"""A sentence before a request that may not name what is meant."""
 _WORD = re.compile(r"[\w'’-]*\w")
 _CLAUSES = LazyPattern(
     r"(?<=[.!?…])\s+|[;:]\s+|,\s+(?:(?:and|but|so|y|pero|as[ií] que) )?"
@@ -564,8 +571,8 @@ _REASON_ONLY = LazyPattern(
     _I,
 )
 """The reason of a request: somebody else may read it."""
-MIN_CLOSEST = 0.5
-"""Minimum points of what a request in other forms means: a word in another form."""
+MIN_CLOSEST = 1.0
+"""Minimum points of what a request in other forms means: a concept, or the same word."""
 
 
 def closest(topic: str, statements: Sequence[str]) -> list[int]:
@@ -639,8 +646,12 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
     if _ABOUT_THEM.search(rest) and (name := _CAPITAL.search(before)):
         rest = name[0]
     if _IT.match(rest) and before:
-        topic = _named_before(before)
-        return ForgetRequest(topic=topic, is_all=True, by_pronoun=True, is_explicit=is_explicit)
+        return ForgetRequest(
+            topic=_named_before(before),
+            is_all=True,
+            by_pronoun=bool(_POINTS_BACK.search(before)),
+            is_explicit=is_explicit,
+        )
     if _ELLIPTIC.match(rest) and before:
         rest = _ELLIPTIC.sub(f"{before.split()[-1]} ", rest)
     if _IDIOM.match(rest):

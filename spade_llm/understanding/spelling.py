@@ -147,7 +147,7 @@ _KNOWN_NAME = LazyPattern(
 _LOWER_WORD = LazyPattern(r"(?<![\w'’@./-])(?P<name>[a-záéíóúñ]{3,}?)(?P<owner>s)?(?![\w'’@/-])")
 _NO_NAMES = frozenset({
     "tomorrow", "today", "tonight", "yesterday", "again", "too", "now", "there", "here", "soon",
-    "later", "back", "first", "once", "twice", "instead", "never", "always", "also", "still",
+    "later", "back", "round", "around", "over", "about", "off", "out", "after", "first", "once", "twice", "instead", "never", "always", "also", "still",
     "just", "only", "really", "usually", "often", "both", "all", "who", "that", "this", "home",
     "maybe", "probably", "already", "anyway", "though", "please", "thanks", "then",
     "igual", "anterior", "antigua", "antiguo", "actual", "asi", "así", "mucho", "como", "por",
@@ -200,12 +200,10 @@ def with_known_names(text: str, known: Iterable[str]) -> str:
     def with_capital(found: re.Match[str]) -> str:
         if found["name"] + (found["owner"] or "") in names:
             return found[0].capitalize()
-        is_known = found["name"] in names
-        return (
-            f"{found['name'].capitalize()}{chr(39) + 's' if found['owner'] else ''}"
-            if is_known
-            else found[0]
-        )
+        if found["name"] not in names:
+            return found[0]
+        owner = "'s" if found["owner"] else ""
+        return found["name"].capitalize() + owner
 
     return _LOWER_WORD.sub(with_capital, text) if names else text
 

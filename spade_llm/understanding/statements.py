@@ -11,7 +11,6 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words
 from spade_llm.understanding.clauses import (
     FINITE,
-    MAX_CHARS,
     MAX_STATEMENT_CHARS,
     TAKEN_BACK,
     THIRD_SPANISH,
@@ -224,7 +223,7 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
     corrections (`no, green`) and pronouns are resolved with them. `remembered`: statements of other
     conversations; only corrections that name the old value refer to them.
     """
-    text = with_known_names(text[:MAX_CHARS], (*remembered, *earlier))
+    text = with_known_names(text, (*remembered, *earlier))
     clauses = split_clauses(text)
     if not is_off_the_record(text):
         return _read_clauses(clauses, earlier, remembered)
