@@ -178,8 +178,8 @@ _BEHIND = LazyPattern(
 )
 """The verb behind what is meant: `eso que te dije de Ana bórralo ya`."""
 _EXPLICIT = LazyPattern(
-    r"\b(?:forget|remember\w*|unlearn|memor(?:y|ia)|(?:you|i) (?:know|told|said)|want you to"
-    r"|olvid\w+|recuerd\w+"
+    r"\b(?:forget|remember\w*|unlearn|memor(?:y|ia)|your (?:notes|records)|tus? (?:notas|registros)"
+    r"|(?:you|i) (?:know|told|said)|want you to|olvid\w+|recuerd\w+"
     r"|recordar|sab[eé]s|sepas|dije|cont[eé])\b",
     _I,
 )
@@ -464,7 +464,7 @@ def implied_request(text: str) -> ForgetRequest | None:
         topic=topic if concepts_of(topic) - general() else "",
         kept=" ".join(_words_of_request().sub(" ", _MAY_STAY.sub(" ", part)) for part in spared),
         is_all=True,
-        is_explicit=False,
+        is_explicit=any(map(_of_memory().search, asking)),
         is_loose=True,
         by_pronoun=any(map(_IT_OR_THAT.search, asking)),
     )
@@ -526,6 +526,11 @@ def _implied() -> tuple[LazyPattern, ...]:
     """Forms of a request that something leaves the memory, or does not stay in it."""
     read = read_table("forget_requests.toml")["requests"]
     return tuple(LazyPattern(_filled(one["pattern"]), _I) for one in read)
+
+
+@cache
+def _of_memory() -> LazyPattern:
+    return LazyPattern(_filled(r"\b{MEMORY}(?!\w)|\bforget\b|\bolv[ií]d"), _I)
 
 
 @cache
