@@ -449,6 +449,7 @@ def implied_request(text: str) -> ForgetRequest | None:
         part
         for before, part in pairwise(["", *parts])
         if any(one.search(part) for one in _implied())
+        and not (_TASKS.search(before) and not _ADDRESSED.search(part))
         and not (_TO_OTHERS.search(part) or _INTRODUCES_SPEECH.search(before))
     ]
     if not asking:
@@ -484,6 +485,17 @@ _SAID_TO_OTHERS = LazyPattern(
     _I,
 )
 """An order to somebody else: `Gael, no guardes los juguetes mojados`."""
+_TASKS = LazyPattern(
+    r"\b(?:i|we)(?:['’]ve)? (?:have|need|ought|got) to (?!ask you\b)|\b(?:tengo|tenemos|hay) que\b"
+    r"|\bto[- ]?do(?: list)?:|\b(?:tareas|pendientes):",
+    _I,
+)
+_ADDRESSED = LazyPattern(
+    r"^(?:so|please|pls|can|could|would|will|as[ií] que|por favor|porfa|puedes|podr[ií]as)\b"
+    r"|\b(?:please|you|your|por favor|porfa|t[uú]|tus?)\b",
+    _I,
+)
+"""Words of an order to the assistant, behind tasks of the speaker: `…, so please forget it`."""
 _QUOTED = re.compile('[«"“][^«»"“”]*[»"”]')
 _FORGET_IT = LazyPattern(r"(?:just )?(?:forget it|olv[ií]d[ae](?:te|lo)+)\b", _I)
 _IT_OR_THAT = LazyPattern(
@@ -604,6 +616,8 @@ class _Found:
 def _request_of_part(part: str, before: str, behind: Sequence[str], text: str) -> _Found | None:
     """The request in a part of a message (`text`); None if it has no verb of one."""
     bare = part[lead_in_end(part) :]
+    if _TASKS.search(before) and not _ADDRESSED.search(part):
+        return None
     if found := _BEHIND.match(bare):
         topic = _INTRODUCTION.sub("", _named(found))
         return _Found(ForgetRequest(topic=topic, is_all=True))

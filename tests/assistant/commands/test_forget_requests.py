@@ -607,6 +607,8 @@ def test_what_may_be_remembered(text: str) -> None:
         "the bins are full, so please take the bins out",
         "the milk's not kept in the fridge",
         "my bike? stolen. gone.",
+        "this weekend I have to paint the hall, remove the old tiles, delete my old photos",
+        "hay que pintar el pasillo, quitar los azulejos y borrar las fotos viejas",
         "the surgeon said the mole must be removed",
         "the nurse told my mum, delete that number",
         "forget diets, I say, life's too short",
