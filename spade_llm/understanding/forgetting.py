@@ -569,7 +569,8 @@ _NOT_IMPLIED = LazyPattern(
     r"\b(?:do(?:n['’]t| not)|never|can(?:no|['’])t|won['’]t|didn['’]t)\b.{0,25}\b(?:forget|delete"
     r"|erase|lose|slip your)\b|\bno (?:te|se|lo|la|me) (?:(?:lo|la) )?(?:olvid|borr)\w+"
     r"|\bhow (?:do|can) (?:people|you|we|i) (?:delete|remove|erase|wipe)\b|\bno hay manera\b"
-    r"|\b(?:remember|save|write down|note) (?:that|this)\b",
+    r"|\b(?:remember|save|write down|note) (?:that|this)\b"
+    r"|\?\s*(?:(?:just|pues|bah),? )?(?:forget it|olv[ií]dal[ao])\b",
     _I,
 )
 """The opposite of such a request, or a question how something is done."""

@@ -90,6 +90,14 @@ async def test_a_request_in_any_words_is_carried_out(
         assert re.search("41|118", await say("what's my shoe size and my locker number?"))
 
 
+async def test_an_idiom_forgets_nothing() -> None:
+    async with a_dialogue() as say:
+        await say("I support Carlisle United")
+
+        assert "orgotten" not in await say("a ticket? forget it, they sold out weeks ago")
+        assert "Carlisle" in await say("which team do I support?")
+
+
 async def test_what_is_taken_off_a_list_leaves_the_list() -> None:
     async with a_dialogue() as say:
         await say("lista de la maleta: botas, chubasquero")
