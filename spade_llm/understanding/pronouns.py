@@ -699,7 +699,8 @@ def _with_introduced(text: str, before: str) -> str:
 
 
 _NAMING = LazyPattern(
-    r"^(?:y |ya |al final )*(?:se llaman?|l(?:e|o|a|es) (?:(?:ha|han|he|hemos) (?:puesto|llamado)"
+    r"^(?:y |ya |al final )*(?:se llaman?|(?:(?:mis?|nuestr[oa]s?|el|la) [^\W\d_]+ )?"
+    r"l(?:e|o|a|es) (?:(?:ha|han|he|hemos) (?:puesto|llamado)"
     r"|puso|pusieron|puse|pusimos|llam(?:ó|aron|amos)|va[mn]?(?:os)? a (?:llamar|poner)"
     r"|pondr[áé]n?)(?: de nombre)?)"
     r" (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[^,;]{1,30})$"

@@ -138,6 +138,7 @@ _STATE_OF_ROLE = LazyPattern(
 )
 """Something about a person whom statements about the speaker often name, and nothing that they did:
 `my boss has five children`, but not `my boss is Ann`."""
+_A_BEING = LazyPattern(r"^(?:an?|una?) [\w-]+ (?:called|named|llamad[oa]|que se llama)\b", _I)
 _OWN_FIRST = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
 _AND_I = LazyPattern(r"^[\w-]+ (?:and (?:i|me)|y yo)\b", _I)
 _BY_OTHER = LazyPattern(r"^(?:they|he|she)\b", _I)
@@ -669,6 +670,9 @@ def have_different_owners(new: str, old: str) -> bool:
     """Check whether two statements begin with what belongs to different beings, or with different
     things of one: `Maya's lesson`, `Leo's lesson`, `my lesson`, `Maya's exam`."""
     if _is_of_own_and_other(new, old) or _is_of_own_and_other(old, new):
+        return True
+    if _A_BEING.match(old) and _OWN_FIRST.match(new):
+        # "A girl called Eve walks the dog" says nothing of my daughter.
         return True
     after, before = OWNER_FIRST.match(new), OWNER_FIRST.match(old)
     if not after:

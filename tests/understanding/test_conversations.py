@@ -614,6 +614,19 @@ def _answer(said: list[str], question: str) -> list[str]:
             "viernes",
         ),
         (
+            [
+                "A girl called Fenella does the hooves",
+                "mi hija tiene una gatita, le ha puesto Nube",
+            ],
+            "who does the hooves?",
+            "Fenella",
+        ),
+        (
+            ["mi hija tiene novio", "mi hija se llama Ana"],
+            "¿cómo se llama mi hija?",
+            "Mi hija se llama Ana",
+        ),
+        (
             ["mi vecina tiene un loro", "le puso Kiko"],
             "¿cómo se llama el loro?",
             "El loro de mi vecina",
