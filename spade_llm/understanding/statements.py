@@ -230,6 +230,28 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
     return Reading(statements=(), questions=_questions(clauses), clauses=(), is_off_the_record=True)
 
 
+def _is_of_other_name(text: str, replaced: str) -> bool:
+    """Check whether a clause does not tell the speaker's name, but would replace it (`the van's
+    name is Bertha`), or tells it, but would replace another one."""
+    is_own = bool(_OWN_NAME.match(replaced))
+    if is_own:
+        return not _NAMES_SPEAKER.search(text)
+    return bool(replaced and _INTRODUCES_SELF.match(text) and not _NAMES_SPEAKER.match(replaced))
+
+
+_OWN_NAME = LazyPattern(r"(?:my name(?:['’]s| is)|me llamo|mi nombre es|call me) ", _I)
+_INTRODUCES_SELF = LazyPattern(
+    r"(?:i['’]m|i am|my name(?:['’]s| is)|me llamo) (?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]+$", _I
+)
+_NAMES_SPEAKER = LazyPattern(
+    r"\b(?:my (?:\w+ )?name|call(?:ed)? me|i['’]?m|i am|me llam\w+|mi nombre|soy|ll[aá]mame)\b"
+    r"|^(?:no|not|actually|sorry|en realidad|perd[oó]n|it['’]?s|with|con)\b|\bspel[lt]\w*"
+    r"|\bse escribe\b",
+    _I,
+)
+"""Tells or corrects the name of the speaker."""
+
+
 def _questions(clauses: Sequence[Clause]) -> tuple[str, ...]:
     return tuple(one.text for one in clauses if one.kind is ClauseKind.QUESTION)
 
@@ -270,6 +292,12 @@ def _read_clauses(
             known = _continue_last(statements, known, clause.text)
             continue
         before = clause.text
+        found = [
+            _plain_statement(clause.text, clause.is_change)
+            if _is_of_other_name(clause.text, one.replaced)
+            else one
+            for one in found
+        ]
         found = [
             one
             if is_clean(one) and not (one.replaced and _leaves_value(clause.text, one))

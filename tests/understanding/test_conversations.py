@@ -622,6 +622,11 @@ def _answer(said: list[str], question: str) -> list[str]:
             "Fenella",
         ),
         (
+            ["My name is Iris", "we have a van that we converted, its name is Bertha"],
+            "what's my name?",
+            "Iris",
+        ),
+        (
             ["mi hija tiene novio", "mi hija se llama Ana"],
             "¿cómo se llama mi hija?",
             "Mi hija se llama Ana",
