@@ -690,7 +690,7 @@ def _is_news(asked: Question, new: Candidate, old: Candidate) -> bool:
     if names_besides(asked.text, old.text) & value_key(new.text) and _PARTED.search(told):
         return True
     if _WHO_HAS.search(asked.text) and _HANDED_ON.search(told):
-        # "Dan passed the drill on to his son": whoever that is.
+        # "Dan passed the drill on to his son": the answer need not be a name.
         return bool(stems_of(asked.text) & stems_of(old.text) & stems_of(new.text) - light())
     is_of_named = bool(asked.names & words & set(split_words(old.text)))
     if not is_of_named or one.is_negated:
@@ -715,18 +715,14 @@ def _has_other_value(asked: Question, new: str, old: str) -> bool:
         return False
     if not asked.names & value_key(old) <= value_key(new):
         return False
-    both = value_key(new) & value_key(old)
-    names = {word for word in both if _is_in_name(word, old)}
+    spans = typed_values(old).get(ValueType.NAME, ())
+    of_names = {word for start, end in spans for word in value_key(old[start:end])}
+    names = value_key(new) & value_key(old) & of_names
     shared = {*names, *(one.concepts & other.concepts - general() - light() - _TIMES)}
     if not shared & (asked.names | asked.concepts | names):
         return False
     is_same_habit = bool(HABIT.search(new) and HABIT.search(old))
     return len(shared) > 1 or is_same_habit or bool(_FOLLOWS.search(new))
-
-
-def _is_in_name(word: str, text: str) -> bool:
-    names = typed_values(text).get(ValueType.NAME, ())
-    return any(word in value_key(text[start:end]) for start, end in names)
 
 
 _FOLLOWS = LazyPattern(
@@ -771,7 +767,7 @@ _PARTED = LazyPattern(
     r"|de modo que|as[ií] que|conque|por lo que|ya no|se (?:ha )?(?:ido|fue|march\w+|mud\w+))\b",
     _I,
 )
-"""Somebody or something is not there any more, or something follows for others."""
+"""A person or thing has gone or was replaced, or a consequence of that."""
 _WHO_HAS = LazyPattern(
     r"^(?:so )?who(?:['’]s| is| has| have)?(?: still)? (?:got|has|have|borrow\w+|holding)\b"
     r"|^¿?(?:y )?qui[eé]n (?:sigue teniendo|tiene|se llev[oó]|se qued[oó])\b"
@@ -788,7 +784,7 @@ _WENT = LazyPattern(
     r"|mud\w+|march\w+|traslad\w+|volvi\w+|vuelto)|vive|est[aá] en)\b",
     _I,
 )
-"""Somebody is at another place than before."""
+"""A change of place: of a person, or of a home."""
 
 
 def _may_follow(asked: Question, new: Candidate, old: str) -> bool:
@@ -898,10 +894,9 @@ def _has_other_member(asked: Question, new: str, old: str) -> bool:
     """Check whether both statements have a member of a class that the question names and of which
     one holds at a time, each another one: `he plays goalie`, `he's on defense`."""
     classes = asked.concepts & _HELD_BY_ONE & features(new).concepts & features(old).concepts
-    words = (
-        {word for word in split_words(one) if concepts_of(word) & classes} for one in (new, old)
+    one, other = (
+        {word for word in split_words(text) if concepts_of(word) & classes} for text in (new, old)
     )
-    one, other = words
     return bool(one - other and other - one)
 
 

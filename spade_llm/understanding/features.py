@@ -117,8 +117,9 @@ _PAST_EVENT = LazyPattern(
     _I,
 )
 """Something that happened once, or was so: it does not end what holds now."""
+_SOME_DAY = r"one of these days|some ?day|sooner or later|cualquier d[ií]a|alg[uú]n d[ií]a"
 _PLAN = LazyPattern(
-    r"\b(?:one of these days|some ?day|sooner or later|cualquier d[ií]a|alg[uú]n d[ií]a"
+    rf"\b(?:{_SOME_DAY}"
     r"|want to|would (?:like|love)|['’]d (?:like|love)|going to|gonna|plan(?:ning)? (?:to"
     r"|on)|thinking (?:of|about)|hope to|might|will"
     r"|next (?:week|month|year|summer)|quiero|quisiera|me gustar[ií]a|voy a|vamos a|pienso"
@@ -146,8 +147,10 @@ _SCHEDULED = LazyPattern(
     _I,
 )
 """A change that is still to come: `I'm moving to Rome in May`."""
+_SAID_BY_ALL = r"^(?:they|people|everyone|everybody|experts) (?:say|reckon|claim|think)\b"
+_IN_GENERAL = LazyPattern(rf"{_SAID_BY_ALL}|\b(?:{_SOME_DAY})\b|^(?:dicen|se dice) que\b", _I)
 _REPORTED = LazyPattern(
-    r"^(?:they|people|everyone|everybody|experts) (?:say|reckon|claim|think)\b"
+    rf"{_SAID_BY_ALL}"
     r"|^(?:(?!i\b|yo\b)[\w'’]+ ){1,4}?(?:said|says|told (?!me to)|tells|thinks|thought|claims"
     r"|wrote|asked|dice[ns]?|dijo|dijeron"
     r"|cuenta que|cree que|piensa que|me ha dicho|me dijo|escribi[oó])\b|^(?:according to"
@@ -288,7 +291,7 @@ def features(text: str) -> Features:
         subject=named,
         is_own=bool(_OWN.search(text) or (subject and not named)),
         is_negated=bool(_NEGATED.search(text)),
-        is_ended=_is_over(text),
+        is_ended=_has_happened(_ENDED, text),
         is_past=bool(_PAST_EVENT.search(text)),
         is_plan=bool(_PLAN.search(text)) or is_scheduled(text),
         is_reported=bool(_REPORTED.search(text) and not _ADVICE.search(text)),
@@ -299,14 +302,7 @@ def is_denial(text: str) -> bool:
     """Check whether a clause denies something, or says that it is over. What is not over is no
     denial: `I haven't sold the boat`."""
     over = _ENDED.search(text)
-    if over and _NOT_YET.search(text, 0, over.start()):
-        return False
-    return bool(over or _NEGATED.search(text))
-
-
-def _is_over(text: str) -> bool:
-    over = _ENDED.search(text)
-    return over is not None and not _NOT_YET.search(text, 0, over.start())
+    return not _is_not_yet(over) if over else is_negated(text)
 
 
 def is_negated(text: str) -> bool:
@@ -346,6 +342,11 @@ def is_scheduled(text: str) -> bool:
     return bool(_SCHEDULED.search(text))
 
 
+def is_in_general(text: str) -> bool:
+    """Check whether a statement is about everybody, or about some day in the future."""
+    return bool(_IN_GENERAL.search(text))
+
+
 def is_changed(text: str) -> bool:
     """Check whether a statement says itself that something has changed: `now`, `no longer`."""
     return bool(_CHANGE.search(text))
@@ -369,7 +370,11 @@ def is_event(text: str) -> bool:
 
 def _has_happened(event: LazyPattern, text: str) -> bool:
     found = event.search(text)
-    return found is not None and not _NOT_YET.search(text, 0, found.start())
+    return found is not None and not _is_not_yet(found)
+
+
+def _is_not_yet(event: re.Match[str]) -> bool:
+    return bool(_NOT_YET.search(event.string, 0, event.start()))
 
 
 def related_words(text: str) -> str:

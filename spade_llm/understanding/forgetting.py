@@ -39,7 +39,7 @@ from spade_llm.understanding.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 _I = re.IGNORECASE
 
@@ -444,11 +444,12 @@ def implied_request(text: str) -> ForgetRequest | None:
     meant are the other words of the message."""
     if _NOT_IMPLIED.search(text):
         return None
+    forms = _forms()
     parts = [part for part in _CLAUSES.split(text) if part]
     asking = [
         part
         for before, part in pairwise(["", *parts])
-        if any(one.search(part) for one in _implied())
+        if any(one.search(part) for one in forms.asking)
         and not (_TASKS.search(before) and not _ADDRESSED.search(part))
         and not (_TO_OTHERS.search(part) or _INTRODUCES_SPEECH.search(before))
     ]
@@ -456,16 +457,16 @@ def implied_request(text: str) -> ForgetRequest | None:
         return None
     spared = [part for part in parts if part not in asking and _MAY_STAY.search(part)]
     named = " ".join(
-        _words_of_request().sub(" ", part)
+        forms.of_request.sub(" ", part)
         for part in parts
         if part not in spared and (part in asking or not _REASON_ONLY.search(part))
     )
     topic = " ".join(_WORD.findall(named))
     return ForgetRequest(
         topic=topic if concepts_of(topic) - general() else "",
-        kept=" ".join(_words_of_request().sub(" ", _MAY_STAY.sub(" ", part)) for part in spared),
+        kept=" ".join(forms.of_request.sub(" ", _MAY_STAY.sub(" ", part)) for part in spared),
         is_all=True,
-        is_explicit=any(map(_of_memory().search, asking)),
+        is_explicit=any(map(forms.of_memory.search, asking)),
         is_loose=True,
         by_pronoun=any(map(_IT_OR_THAT.search, asking)),
     )
@@ -484,7 +485,7 @@ _SAID_TO_OTHERS = LazyPattern(
     r"|\bolv[ií]dat?e de [^\W\d_]*[aei]r(?:se|te|lo|la)?\b",
     _I,
 )
-"""An order to somebody else: `Gael, no guardes los juguetes mojados`."""
+"""An order to another person: `Gael, no guardes los juguetes mojados`."""
 _TASKS = LazyPattern(
     r"\b(?:i|we)(?:['’]ve)? (?:have|need|ought|got) to (?!ask you\b)|\b(?:tengo|tenemos|hay) que\b"
     r"|\bto[- ]?do(?: list)?:|\b(?:tareas|pendientes):",
@@ -518,37 +519,32 @@ _CLAUSES = LazyPattern(
 )
 
 
-@cache
-def _words() -> Mapping[str, str]:
-    """Alternatives that several patterns of `forget_requests.toml` have in common."""
-    return {
-        name: "|".join(listed)
-        for name, listed in read_table("forget_requests.toml")["WORDS"].items()
-    }
+@dataclass(frozen=True, slots=True)
+class _Forms:
+    """The patterns of `forget_requests.toml`."""
 
-
-def _filled(pattern: str) -> str:
-    for name, alternatives in _words().items():
-        pattern = pattern.replace(f"{{{name}}}", f"(?:{alternatives})")
-    return pattern
-
-
-@cache
-def _implied() -> tuple[LazyPattern, ...]:
+    asking: tuple[LazyPattern, ...]
     """Forms of a request that something leaves the memory, or does not stay in it."""
-    read = read_table("forget_requests.toml")["requests"]
-    return tuple(LazyPattern(_filled(one["pattern"]), _I) for one in read)
-
-
-@cache
-def _of_memory() -> LazyPattern:
-    return LazyPattern(_filled(r"\b{MEMORY}(?!\w)|\bforget\b|\bolv[ií]d"), _I)
-
-
-@cache
-def _words_of_request() -> LazyPattern:
+    of_memory: LazyPattern
+    of_request: LazyPattern
     """Words of such requests, which tell nothing of what is meant."""
-    return LazyPattern(_filled(read_table("forget_requests.toml")["OF_REQUEST"]), _I)
+
+
+@cache
+def _forms() -> _Forms:
+    table = read_table("forget_requests.toml")
+
+    def filled(pattern: str) -> LazyPattern:
+        # Several patterns have lists of words in common.
+        for name, words in table["WORDS"].items():
+            pattern = pattern.replace(f"{{{name}}}", f"(?:{'|'.join(words)})")
+        return LazyPattern(pattern, _I)
+
+    return _Forms(
+        asking=tuple(filled(one["pattern"]) for one in table["requests"]),
+        of_memory=filled(r"\b{MEMORY}(?!\w)|\bforget\b|\bolv[ií]d"),
+        of_request=filled(table["OF_REQUEST"]),
+    )
 
 
 _INTRODUCES_SPEECH = LazyPattern(
@@ -556,7 +552,7 @@ _INTRODUCES_SPEECH = LazyPattern(
     r"|dice|dijo|digo|contest[oó]|gritaba|grita)$",
     _I,
 )
-"""The end of a clause before what somebody else says."""
+"""The end of a clause that introduces the speech of another person."""
 _TO_OTHERS = LazyPattern(
     r"\b(?:told|tells?|asked|asks|(?<!i )said|says?|saying|advised|begged|reckons|dijo|dice|dicen"
     r"|digo|pidi[oó]|pide|aconsej\w+|contest[oó]|gritaba|grita|escribi[oó]|wrote|texted)\b"
@@ -588,7 +584,7 @@ _REASON_ONLY = LazyPattern(
     r"|ordenador|pantalla|todo)\b",
     _I,
 )
-"""The reason of a request: somebody else may read it."""
+"""The reason of a request: others can read the conversation."""
 MIN_CLOSEST = 1.0
 """Minimum points of what a request in other forms means: a concept, or the same word."""
 

@@ -99,7 +99,6 @@ _PRONOUN = LazyPattern(
 )
 """Pronouns for another being or thing; `it rains` and `half of it` have none. What a verb without
 its object implies is taken for one, too: `my sister is called Ana, we meet on Sundays`."""
-_OWNED_BY_OTHER = LazyPattern(r"^sus? ", _I)
 _TO_THEM = LazyPattern(r"^(?:(?:ya|ahora|tambi[eé]n|no) )*(?P<le>le) ", _I)
 _DOUBLED = LazyPattern(
     r"le \w.*? a (?:(?-i:[A-ZÁÉÍÓÚÑ])|(?:mi|la|el|nuestr[oa]|un|una|don|do[ñn]a)\b)|le \w.*? al \w",

@@ -170,9 +170,10 @@ def in_same_slot(
 
 def found_at_last(text: str, known: Sequence[str]) -> Statement | None:
     """`Found one, in Leith` after `we're looking for a flat`: what was looked for is found."""
-    said = _FOUND.match(text)
-    for one in reversed(known[-MAX_BACK:]) if said else ():
-        if said and (search := _LOOKED_FOR.search(one)):
+    if not (said := _FOUND.match(text)):
+        return None
+    for one in reversed(known[-MAX_BACK:]):
+        if search := _LOOKED_FOR.search(one):
             verb = said["en"] or said["es"]
             rest = said["rest"].lstrip(" ,:;–—")
             return Statement(

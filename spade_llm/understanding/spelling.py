@@ -147,11 +147,11 @@ _KNOWN_NAME = LazyPattern(
 _LOWER_WORD = LazyPattern(r"(?<![\w'’@./-])(?P<name>[a-záéíóúñ]{3,}?)(?P<owner>s)?(?![\w'’@/-])")
 _NO_NAMES = frozenset({
     "tomorrow", "today", "tonight", "yesterday", "again", "too", "now", "there", "here", "soon",
-    "later", "back", "round", "around", "over", "about", "off", "out", "after", "first", "once", "twice", "instead", "never", "always", "also", "still",
-    "just", "only", "really", "usually", "often", "both", "all", "who", "that", "this", "home",
-    "maybe", "probably", "already", "anyway", "though", "please", "thanks", "then",
-    "igual", "anterior", "antigua", "antiguo", "actual", "asi", "así", "mucho", "como", "por",
-    "para", "desde", "alguien", "nadie", "algo", "todo", "todos", "gente", "ayer", "anoche",
+    "later", "back", "round", "around", "over", "about", "off", "out", "after", "first", "once",
+    "twice", "instead", "never", "always", "also", "still", "just", "only", "really", "usually",
+    "often", "both", "all", "who", "that", "this", "home", "maybe", "probably", "already",
+    "anyway", "though", "please", "thanks", "then", "igual", "anterior", "antigua", "antiguo",
+    "actual", "asi", "así", "mucho", "como", "por", "para", "desde", "alguien", "nadie", "algo", "todo", "todos", "gente", "ayer", "anoche",
     "luego", "despues", "después", "entonces", "tampoco", "aunque", "mientras", "seguro",
     "claro", "mayor", "menor", "mediano", "mediana", "pequeño", "pequeña", "peque", "chico",
     "chica", "grande", "nuevo", "nueva", "propio", "propia", "casi", "siempre", "nunca",
@@ -173,26 +173,23 @@ def plain_spanish(text: str) -> str:
     text = _AGE.sub(r"\g<age> años", _GREETING.sub(_plain_greeting, text))
     for pattern in _TO_USTED:
         text = pattern.sub(_as_tu, text)
-    return _with_capitals(_TOLD.sub("te", text))
-
-
-def _with_capitals(text: str) -> str:
-    """The text with a capital for the names that the words around them show: `mi novia marta`."""
-    for pattern in _NAMES:
-        text = pattern.sub(_with_capital, text)
-    return text
+    return _with_capitals(_TOLD.sub("te", text), _NAMES)
 
 
 def plain_english(text: str) -> str:
     """A text with a capital for the names that the words around them show: `my brother dave`."""
-    for pattern in _ENGLISH_NAMES:
+    return _with_capitals(text, _ENGLISH_NAMES)
+
+
+def _with_capitals(text: str, patterns: Iterable[LazyPattern]) -> str:
+    for pattern in patterns:
         text = pattern.sub(_with_capital, text)
     return text
 
 
 def with_known_names(text: str, known: Iterable[str]) -> str:
-    """A text without capitals with those of the names in earlier statements: `craigs garage` for
-    somebody who has spoken of Craig."""
+    """A text without capitals, with those of names that earlier statements have: `craigs garage` as
+    `Craig's garage`."""
     if text != text.lower():
         return text
     names = frozenset[str]().union(*map(_names_of, known))

@@ -36,6 +36,7 @@ from spade_llm.understanding.features import (
     is_changed,
     is_denial,
     is_event,
+    is_in_general,
     is_scheduled,
 )
 from spade_llm.understanding.lists import change_of_list, may_change_list
@@ -57,7 +58,6 @@ from spade_llm.understanding.substitution import (
 )
 from spade_llm.understanding.successions import (
     BESIDE,
-    IN_GENERAL,
     adjacent,
     announced,
     announces,
@@ -614,7 +614,7 @@ def _change_of_clause(
 ) -> tuple[list[Statement], str]:
     """What a clause ends or replaces that does not only put in a new value; see
     `_statements_of_clause`."""
-    if IN_GENERAL.search(text):
+    if is_in_general(text):
         return [], ""
     first, rest = split_announcement(text)
     if earlier := announced(first, every, known):

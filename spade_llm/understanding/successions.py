@@ -126,13 +126,6 @@ _NOW_WORDS = (
     r"\b(?:now|instead|these days|from now on|nowadays|currently|ahora|actualmente|en su lugar"
     r"|desde ahora|a partir de ahora)\b"
 )
-IN_GENERAL = LazyPattern(
-    r"^(?:they|people|everyone|everybody|experts) (?:say|reckon|claim|think)\b"
-    r"|\b(?:one of these days|some ?day|sooner or later|cualquier d[ií]a|alg[uú]n d[ií]a)\b"
-    r"|^(?:dicen|se dice) que\b",
-    _I,
-)
-"""Statements about everybody, or about some day in the future."""
 _SUCCEEDS_NOW = LazyPattern(_NOW_WORDS, _I)
 _TAKES_OVER = LazyPattern(
     rf"{_NOW_WORDS}|^(?:the|my|our) new (?:one|\w+) (?:is|was)\b|^(?:the|my|our) new \w+['’]s\b"
@@ -155,13 +148,13 @@ _GONE = LazyPattern(
     r"|rot[oa]|lesion\w*|despid\w+|despedid[oa]|cambi\w+)\b",
     _I,
 )
-"""Somebody may not come any more, or not for a time."""
+"""Says that the person who is replaced is away, or has left."""
 _MAY_TAKE_OVER = LazyPattern(
     r"\b(?:till|until|hasta|de momento|(?:gave|given|put|moved|switched|swapped) (?:me|us)"
     r"|(?:me|nos) (?:han|asign\w+|toc\w+|pasó|\w+ron))\b",
     _I,
 )
-"""Says that somebody has the place of another only if that one is gone."""
+"""A replacement, but only if the person who is replaced is gone (_GONE)."""
 _RESULT = LazyPattern(r"\b(?:so|why|as[ií] que|por eso)\b", _I)
 _IS_SO = LazyPattern(
     r"^[\w'’ ]{2,30}?(?:['’]s| is| are| was| est[aá]n?| es| feels?| se siente) (?!\w+ing\b)", _I
@@ -261,7 +254,7 @@ def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     """The latest of the earlier statements of which a part of a message says that it is over or has
     changed; empty if it says so of none. `known`: those of this conversation; a pronoun refers to
     the last of them."""
-    if INTRODUCES.search(text) or tells_difference(text) or IN_GENERAL.search(text):
+    if INTRODUCES.search(text) or tells_difference(text):
         return ""
     ends_of_text = ended_parts(text) or ([""] if announces(text) else [])
     return next(filter(None, (_announced(text, one, every, known) for one in ends_of_text)), "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -171,11 +171,12 @@ class ForgetRequests:
             turn_input.conversation, peer=turn_input.message.owner
         )
         said = [one["content"] or "" for one in conversation.messages if one["role"] == "user"]
-        request, by_topic = await _find_first(
+        meant = await _find_first(
             memory, turn_input, _readings(request, turn_input.text, _told_last(said))
         )
-        if not by_topic:
+        if meant is None:
             return None
+        request, by_topic = meant
         found = [*{one.id: one for group in by_topic for one in group}.values()]
         if any(_is_unclear(request, group) for group in by_topic):
             return self._ask(turn_input, found)
@@ -299,14 +300,14 @@ class ForgetRequests:
         return _TEXTS[pending.language].restored.format("; ".join(told))
 
 
-def _readings(request: ForgetRequest, text: str, told_last: str) -> list[ForgetRequest]:
+def _readings(request: ForgetRequest, text: str, told_last: str) -> Iterator[ForgetRequest]:
     """The ways to understand a request, of which the first that means something known is right."""
-    readings = [replace(request, topic=request.topic or told_last)]
+    yield replace(request, topic=request.topic or told_last)
     loose = None if request.is_loose else implied_request(text)
-    readings += [loose] if loose else []
-    if any(one.by_pronoun for one in readings):
-        readings.append(replace(request, topic=told_last, is_loose=False))
-    return readings
+    if loose:
+        yield loose
+    if request.by_pronoun or (loose and loose.by_pronoun):
+        yield replace(request, topic=told_last, is_loose=False)
 
 
 def _told_last(said: Sequence[str]) -> str:
@@ -337,13 +338,14 @@ def _chosen(text: str, entries: Sequence[MemoryEntry]) -> list[MemoryEntry]:
 
 
 async def _find_first(
-    memory: OwnedMemory, turn_input: ChatTurnInput, readings: Sequence[ForgetRequest]
-) -> tuple[ForgetRequest, list[list[MemoryEntry]]]:
-    """The first of several readings of a request that means something known, and what it means."""
+    memory: OwnedMemory, turn_input: ChatTurnInput, readings: Iterable[ForgetRequest]
+) -> tuple[ForgetRequest, list[list[MemoryEntry]]] | None:
+    """The first of several readings of a request that means something known, and what it means;
+    None if none does."""
     for one in readings:
         if found := await _find_meant(memory, turn_input, one):
             return one, found
-    return readings[0], []
+    return None
 
 
 async def _find_meant(
