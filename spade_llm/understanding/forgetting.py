@@ -410,12 +410,16 @@ class ForgetRequest:
 
 def read_forget_request(text: str) -> ForgetRequest | None:
     """The request that a message makes; None if it makes none, like `don't forget that …`."""
-    whole = plain_spanish(spelled_out(" ".join(text[:MAX_CHARS].split())))
+    whole = _normalized(text)
     unquoted = _QUOTED.sub(" ", whole)
     if _SAID_TO_OTHERS.search(whole) or (unquoted != whole and not read_forget_request(unquoted)):
         return None
     plain = _read_plain_request(whole)
-    return plain.request if plain else implied_request(whole)
+    return plain.request if plain else _implied_request(whole)
+
+
+def _normalized(text: str) -> str:
+    return plain_spanish(spelled_out(" ".join(text[:MAX_CHARS].split())))
 
 
 def _read_plain_request(text: str) -> _Found | None:
@@ -441,11 +445,15 @@ def _read_plain_request(text: str) -> _Found | None:
 
 def implied_request(text: str) -> ForgetRequest | None:
     """A request in any other form: something is to leave the memory, or is not to be in it. What is
-    meant are the other words of the message."""
+    meant are the other words of the message, of which the first MAX_CHARS are read."""
+    return _implied_request(_normalized(text))
+
+
+def _implied_request(text: str) -> ForgetRequest | None:
     if _NOT_IMPLIED.search(text):
         return None
     forms = _forms()
-    parts = [part for part in _CLAUSES.split(text) if part]
+    parts = [part for one in _CLAUSES.split(text) if (part := one.rstrip(" .!…"))]
     asking = [
         part
         for before, part in pairwise(["", *parts])

@@ -151,12 +151,13 @@ _NO_NAMES = frozenset({
     "twice", "instead", "never", "always", "also", "still", "just", "only", "really", "usually",
     "often", "both", "all", "who", "that", "this", "home", "maybe", "probably", "already",
     "anyway", "though", "please", "thanks", "then", "igual", "anterior", "antigua", "antiguo",
-    "actual", "asi", "así", "mucho", "como", "por", "para", "desde", "alguien", "nadie", "algo", "todo", "todos", "gente", "ayer", "anoche",
-    "luego", "despues", "después", "entonces", "tampoco", "aunque", "mientras", "seguro",
-    "claro", "mayor", "menor", "mediano", "mediana", "pequeño", "pequeña", "peque", "chico",
-    "chica", "grande", "nuevo", "nueva", "propio", "propia", "casi", "siempre", "nunca",
-    "jamás", "apenas", "encima", "menos", "ahora", "hoy", "mañana", "quizá", "quizás", "solo",
-    "sólo", "también", "política", "político", "soltera", "casada", "viuda", "jubilada",
+    "actual", "asi", "así", "mucho", "como", "por", "para", "desde", "alguien", "nadie", "algo",
+    "todo", "todos", "gente", "ayer", "anoche", "luego", "despues", "después", "entonces",
+    "tampoco", "aunque", "mientras", "seguro", "claro", "mayor", "menor", "mediano", "mediana",
+    "pequeño", "pequeña", "peque", "chico", "chica", "grande", "nuevo", "nueva", "propio",
+    "propia", "casi", "siempre", "nunca", "jamás", "apenas", "encima", "menos", "ahora", "hoy",
+    "mañana", "quizá", "quizás", "solo", "sólo", "también", "política", "político", "soltera",
+    "casada", "viuda", "jubilada",
 })  # fmt: skip
 
 

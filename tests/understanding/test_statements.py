@@ -984,3 +984,4 @@ def test_the_example_of_a_paraphrase_is_told_in_its_plain_words(one: dict[str, s
 @pytest.mark.parametrize("one", read_table("forget_requests.toml")["requests"])
 def test_the_example_of_a_form_of_request_asks_to_forget(one: dict[str, str]) -> None:
     assert read_forget_request(one["said"])
+    assert read_forget_request(f"{one['said'].rstrip('.!')}.")

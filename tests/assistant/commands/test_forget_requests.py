@@ -20,7 +20,11 @@ from spade_llm.providers import Completion, OfflineProvider
 from spade_llm.providers.model import NonStreamingModel
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 from spade_llm.understanding.clauses import is_off_the_record
-from spade_llm.understanding.forgetting import read_forget_request
+from spade_llm.understanding.forgetting import (
+    MAX_CHARS,
+    implied_request,
+    read_forget_request,
+)
 from tests.assistant.turn.test_turn_failures import an_assistant, an_utterance
 from tests.memory.talks import ANA
 
@@ -638,6 +642,14 @@ def test_what_may_be_remembered(text: str) -> None:
 )
 def test_what_is_no_request(text: str) -> None:
     assert read_forget_request(text) is None
+
+
+def test_only_the_beginning_of_a_long_message_is_read_in_other_forms() -> None:
+    request = "her number has to go"
+    pasted = "a page of notes, " * (MAX_CHARS // 10)
+
+    assert implied_request(f"{request}. {pasted}") is not None
+    assert implied_request(f"{pasted}. {request}") is None
 
 
 class AwayOnce:
