@@ -626,8 +626,15 @@ def _contrasts(text: str) -> Iterator[tuple[str, str]]:
             yield _NEGATOR.sub(" ", first), second
         elif is_second and not is_first:
             yield _NEGATOR.sub(" ", second), first
-    if len(parts) == 1 and (found := re.match(r"^(?P<new>.+?) (?:and )?not (?P<old>.+)$", text)):
+    if len(parts) == 1 and (found := _NOT.match(text)):
         yield found["old"], found["new"]
+
+
+_NOT = LazyPattern(
+    r"^(?P<new>.+?)(?<!\bcould)(?<!\bcan)(?<!\bdid)(?<!\bdo)(?<!\bdoes)(?<!\bwill)(?<!\bwould) "
+    r"(?:and )?not (?P<old>.+)$"
+)
+"""A value and the former one: `green not blue`."""
 
 
 def _is_range(text: str, found: re.Match[str]) -> bool:

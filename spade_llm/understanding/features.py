@@ -179,7 +179,7 @@ _CHANGE = LazyPattern(
     r"|rescheduled|postponed|delayed|reset|brought forward"
     r"|(?:pushed|put(?:ting)?) (?:\w+ ){0,3}?(?:back|forward|off)"
     r"|became|convert\w+|transferr\w+|relocat\w+|traslad\w+"
-    r"|gone into|fue a vivir|promot\w+|ascend\w+|new|raised|went up|gone up"
+    r"|gone into|fue a vivir|promot\w+|ascend\w+|(?!(?-i:New [A-Z]))new|raised|went up|gone up"
     r"|put(?:ting)? (?:\w+ ){1,3}up|upped|lowered|reduced"
     r"|increased|subi\w+|baj\w+"
     r"|aument\w+|stopped|quit|gave up|given up|broke up|split up|ahora|ya no|en realidad"

@@ -9,7 +9,17 @@ from functools import lru_cache
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import FINITE
-from spade_llm.understanding.features import NOTE, Features, ended_part, ends, features, is_changed
+from spade_llm.understanding.features import (
+    NOTE,
+    Features,
+    ended_part,
+    ended_parts,
+    ended_thing,
+    ends,
+    features,
+    is_changed,
+    is_denial,
+)
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.vocabulary import (
     ValueType,
@@ -17,9 +27,11 @@ from spade_llm.understanding.vocabulary import (
     general,
     is_concept,
     kin,
+    light,
     phrase_concepts,
     stems_of,
     tells_difference,
+    things,
     value_key,
 )
 
@@ -31,6 +43,8 @@ CHANGED_SHARE = 0.5
 """The same for a statement that says that something has changed."""
 NEGATION_SHARE = 0.6
 """Minimum share of a negation's concepts that the denied statement has."""
+MIN_PHONE_DIGITS = 7
+"""A number of so many digits is one of a telephone, an account or the like."""
 STEM_CHARS = 5
 """Characters by which two words of a class are told apart."""
 REASON = LazyPattern(r",? (?:because|porque|ya que|puesto que) .*$", re.IGNORECASE)
@@ -141,7 +155,7 @@ _STATE_OF_ROLE = LazyPattern(
 _A_BEING = LazyPattern(r"^(?:an?|una?) [\w-]+ (?:called|named|llamad[oa]|que se llama)\b", _I)
 _OWN_FIRST = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
 _AND_I = LazyPattern(r"^[\w-]+ (?:and (?:i|me)|y yo)\b", _I)
-_BY_OTHER = LazyPattern(r"^(?:they|he|she)\b", _I)
+_BY_OTHER = LazyPattern(r"^(?:they|he|she|ell[ao]s?|[eé]l)\b|^se (?:ha|han|va|van|mud|fue)", _I)
 _HOUSEHOLD = frozenset({
     "boyfriend", "cat", "child", "daughter", "dog", "girlfriend", "hamster", "husband", "parrot",
     "partner", "pet", "rabbit", "son", "stepchild", "tortoise", "wife",
@@ -153,7 +167,7 @@ _MOVES_HOME = LazyPattern(
     _I,
 )
 _LIVES = LazyPattern(r"\b(?:liv(?:e|es|ing)|stay(?:s|ing)?|viv(?:e|en|o|imos|iendo))\b", _I)
-_NEWEST = LazyPattern(r"\b(?:new|old|current|latest|nuev[oa]s?|actual|viej[oa])\b", _I)
+_NEWEST = LazyPattern(r"\b(?:new|old|current|latest|nuev[oa]s?|actual|viej[oa])\b ?", _I)
 _PLACE_TAIL = LazyPattern(
     r"\b(?:in|on|under|behind|at|inside|next to|above|below|beside|en|debajo|detr[aá]s|dentro"
     r"|encima|sobre|junto a)\b (?!(?:the )?(?:morning|evening|\d))",
@@ -168,6 +182,8 @@ _ROLE = LazyPattern(
 """The speaker's profession: a later one ends the earlier one only if it says that it changed."""
 _PREFER = LazyPattern(r"\b(?:prefer|prefiero)\b", _I)
 """A preference; the same holds for it."""
+_STATES = frozenset({"allergy", "diet", "marital", "illness", "religion", "origin"})
+"""What `I'm a …` tells besides a profession."""
 EXCLUSIVE = frozenset({
     "home", "name", "age", "birthday", "origin", "address", "phone", "email", "password",
     "code", "wifi", "size", "height", "weight", "team", "marital", "diet", "blood",
@@ -190,7 +206,9 @@ _OF_SUBJECT = frozenset({
 """Concepts of facts that an event ends for its subject, without naming a thing."""
 _HELD_BY_TURNS = frozenset({"shift", "team", "diet"})
 """Relations of which another one begins when the former one ends, whatever names it."""
-_OF_THINGS = frozenset({"phone", "email", "password", "code", "wifi", "size", "height", "weight"})
+_OF_THINGS = frozenset({
+    "phone", "email", "owe", "password", "code", "wifi", "size", "height", "weight",
+})  # fmt: skip
 """Exclusive relations that many things and people have: the codes of a gate and of an alarm."""
 _DATED = frozenset({"appointment", "meeting", "exam", "surgery", "wedding"})
 """The same of events: a change may leave out which (`it was moved to Friday`)."""
@@ -274,7 +292,7 @@ _OWN_HOME = LazyPattern(
 _SELF = LazyPattern(r"^(?:the user|el usuario|la usuaria)(?=['’:\s])", _I)
 """How memories that a model wrote, or the learner, name the speaker."""
 _MARITAL = LazyPattern(
-    r"\b(?:single|hitched|tied the knot|me cas|nos casamos"
+    r"\b(?:single\b|hitched|tied the knot|me cas|nos casamos"
     r"|seeing someone|dating|in a relationship|married|engaged|separated|divorced"
     r"|widowed|solter|casad|prometid|separad"
     r"|divorciad|viud)",
@@ -342,7 +360,7 @@ def replaces(new: Statement, old: str) -> bool:
     ends_it = _has_successor(new.text, old) or _is_back(new.text, old) or _is_done(new.text, old)
     if ends_it or _is_other_plan(new, old_in_first_person):
         return True
-    one, other = features(new.text), features(old_in_first_person)
+    one, other = features(new.text), features(_SINCE.sub("", old_in_first_person))
     is_apart = one.is_reported or one.is_plan or other.is_reported
     is_apart = is_apart or tells_difference(new.text)
     if is_apart or is_beside(new.text, old_in_first_person):
@@ -353,7 +371,8 @@ def replaces(new: Statement, old: str) -> bool:
         return False
     if one.is_denial != other.is_denial:
         denial = new.text if one.is_denial else ""
-        return _has_departed(denial, old) or _is_negation(denial, old, one, other)
+        is_of_same = not _are_personal(new.text, old, one.topic & other.topic)
+        return _has_departed(denial, old) or (is_of_same and _is_negation(denial, old, one, other))
     if new.is_correction and _has_same_noun(new.text, old):
         return True
     return not _is_about_another(new.text, old) and (
@@ -460,7 +479,7 @@ def _medicines(text: str) -> frozenset[str]:
     """The names of the medicines in a text: known ones, and what has a dose. Cached, since
     statements are compared again and again."""
     known = {word for word in value_key(text) if "medicine" in concepts_of(word)}
-    dosed = {word for found in _DOSED.finditer(text) for word in value_key(found["name"])}
+    dosed = value_key(" ".join(one["name"] or one["name2"] for one in _DOSED.finditer(text)))
     return frozenset((known | dosed) - _MEDICINES)
 
 
@@ -484,7 +503,12 @@ _MEDICINES = frozenset({
     "medicamento", "medicamentos", "medicina", "medicinas", "pastilla", "pastillas", "tratamiento",
 })  # fmt: skip
 """Words for any medicine."""
-_DOSED = LazyPattern(r"(?P<name>[^\W\d_][\w-]{3,}),? \d[\d.,]* ?(?:mg|mcg|µg)\b", _I)
+_DOSED = LazyPattern(
+    r"\b(?!tak(?:e|es|ing)\b|took\b|tom(?:o|a|ar|aba)\b)(?P<name>[^\W\d_][\w-]{3,}),?"
+    r" \d[\d.,]* ?(?:mg|mcg|µg)\b"
+    r"|\d ?(?:mg|mcg|µg) (?:of |de )?(?P<name2>[^\W\d_][\w-]{3,})",
+    _I,
+)
 _COMPANION = LazyPattern(
     r",? (?:with|con) (?:my|our|his|her|mi|nuestr[oa]|su) [\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)*", _I
 )
@@ -547,7 +571,11 @@ def is_end_of_another(new: str, old: str) -> bool:
     """Check whether something is over for a being that the older statement does not name: `Ann left
     the clinic` says nothing of the clinic's address."""
     subject = leading_noun(new)
-    if subject is None or not subject.is_named or _AND_I.match(new):
+    if companions := _AND_I.match(new):
+        # "Ann and I broke up" says nothing of Eve.
+        named = features(old).values_of(ValueType.NAME) or frozenset()
+        return bool(named) and not named & value_key(companions[0])
+    if subject is None or not subject.is_named:
         return False
     return not value_key(subject.text) - TITLES <= value_key(old)
 
@@ -570,6 +598,12 @@ def _is_about_another(new: str, old: str) -> bool:
     if is_name and _is_of_speaker(new, one) != _is_of_speaker(old, other):
         # "My assistant is called Ana" is not the name of the one who says so.
         return True
+    subject = leading_noun(new)
+    if subject and subject.is_named and _is_of_speaker_alone(old):
+        # "Sonia is 40 on Friday" says nothing of my birthday.
+        is_of_each = one.topic & other.topic & (_PERSONAL | {"birthday", "age"})
+        if is_of_each and value_key(subject.text).isdisjoint(value_key(old)):
+            return True
     is_own_home = _OWN_HOME.match(new) and _OWN_HOME.match(_SELF.sub("I", old))
     # "Mum moved in with my brother" tells of her.
     beings = (features(_COMPANION.sub("", text)).beings for text in (new, old))
@@ -581,6 +615,18 @@ def role_in_state(text: str) -> str:
     only: `my boss has five children`, but not `my doctor put me on iron`; else empty."""
     found = None if _OF_SPEAKER.search(text) else _STATE_OF_ROLE.match(text)
     return found["role"] if found else ""
+
+
+def _are_personal(new: str, old: str, shared: frozenset[str]) -> bool:
+    """Check whether two statements tell what each of two people has, eats or likes for themselves:
+    `I'm vegetarian`, `my wife can't eat shellfish`."""
+    subjects = leading_noun(new), leading_noun(old)
+    of = [concepts_of(one.text) & kin() if one and one.is_being else None for one in subjects]
+    is_known = frozenset() not in of and not (subjects[1] and subjects[1].text in new)
+    return bool(shared & _PERSONAL) and is_known and of[0] != of[1]
+
+
+_PERSONAL = frozenset({"allergy", "diet", "like", "dislike", "smoke", "illness", "home", "work"})
 
 
 def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
@@ -612,6 +658,65 @@ def _is_one_of_two(denial: str, one: str, other: str) -> bool:
     # Names of medicines are seldom known.
     is_of_kind = bool(known[0] & known[1]) or not all(known)
     return is_of_kind and bool(value_key(one) <= named) != bool(value_key(other) <= named)
+
+
+def is_apart(message: str, clause: str, new: Statement) -> bool:
+    """Check whether a clause has nothing to do with the older statement that it would change: that
+    neither it nor the message before it (`message`, with the clause) names its topic, one of its
+    names, or the value that is replaced."""
+    old = _SINCE.sub("", new.replaced)
+    over = features(" ".join(map(ended_thing, ended_parts(clause))) or message)
+    other = features(old)
+    named = over.topic - light() - _OF_ANYTHING
+    if not any(map(is_concept, named)):
+        # "I went over to Lebara, 9 a month": the price is the topic.
+        named |= over.concepts & {"price"}
+    names = [said.values_of(ValueType.NAME) or frozenset() for said in (over, other)]
+    if features(message).is_ended and all(names) and not value_key(message) & names[1]:
+        # "Dr Ruiz retired" says nothing of Dr Soler.
+        return True
+    if _is_of_other_being(old, message) and _is_of_speaker_alone(message):
+        # "I don't drink coffee" says nothing of the colleague who brings it.
+        return not named & other.concepts & _DATED
+    dated = (other.values_of(kind) or frozenset() for kind in (ValueType.DAY, ValueType.TIME))
+    values = value_key(old) - value_key(new.text) - frozenset().union(*dated)
+    if value_key(message) & values:
+        return False
+    if not named & other.concepts and not names[0] & names[1]:
+        return True
+    # "We changed the wifi password" says nothing of the PIN.
+    what = named - _CODES if named & _CODES else frozenset()
+    is_of_other = bool(what) and not what & other.concepts
+    return is_of_other or (is_denial(clause) and _denies_another(clause, named, old))
+
+
+def _is_of_speaker_alone(text: str) -> bool:
+    return features(text).is_own and not features(text).beings
+
+
+def _denies_another(clause: str, named: frozenset[str], old: str) -> bool:
+    """Check whether a denial of what is named is not one of an older statement: it denies another
+    place (`I no longer work at Acme`, a job at Boots) or another thing of the kind (`I'm not
+    allergic to eggs`, to nuts)."""
+    if place := _AT_NAMED.search(clause):
+        return not value_key(place["name"]) & value_key(old)
+    differences = named - features(old).concepts, features(old).topic - features(clause).concepts
+    return all(any(map(is_concept, one)) for one in differences)
+
+
+def _is_of_other_being(statement: str, message: str) -> bool:
+    """Check whether a statement is about a being that a message does not name."""
+    subject = leading_noun(statement)
+    if subject is None or not subject.is_being:
+        return False
+    return value_key(subject.text).isdisjoint(value_key(message))
+
+
+_SINCE = LazyPattern(r",? (?:since|desde) .*$", _I)
+_OF_ANYTHING = frozenset({"name", "number", "like", "dislike"})
+"""Relations that tell nothing of what is named, numbered or liked."""
+_AT_NAMED = LazyPattern(r"\b(?:at|for|in|en|para) (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)", _I)
+_CODES = frozenset({"password", "code", "pin", "key"})
 
 
 def are_two_of_a_kind(new: str, old: str) -> bool:
@@ -725,9 +830,13 @@ def _is_other_taste(one: Features, other: Features) -> bool:
 def _has_other_word(new: Statement, old: str, one: Features) -> bool:
     """Another word of a class of which one holds at a time: `single`, `married`."""
     after, before = _class_words(new.text), _class_words(old)
+    subject = leading_noun(new.text)
+    if subject and subject.is_named and not value_key(subject.text) & value_key(old):
+        # "Ines is a vegetarian these days" says nothing of the diet of the speaker.
+        return False
     for pattern in (_PREFER, _ROLE):
         if new.is_change and pattern in after and pattern in before:
-            return not one.beings
+            return not one.beings and not features(old).topic & _STATES
     if _WORKS.search(new.text if _WORKLESS.search(old) else old) and (
         bool(_WORKLESS.search(new.text)) != bool(_WORKLESS.search(old))
     ):
@@ -757,11 +866,7 @@ def _has_same_holder(new: Statement, old: str, one: Features, other: Features) -
     if shared <= {"name"} and not (are_dated and is_known):
         return _named(new.text, one) == _named(old, other)
     if shared <= {"home"} and not one.beings:
-        is_detail = bool(_STREET.search(new.text)) != bool(_STREET.search(old))
-        return (new.is_change or not is_detail) and all(
-            _OWN_HOME.match(text) or _OWN_ADDRESS.match(text)
-            for text in ((old,) if new.is_change else (new.text, old))
-        )
+        return _are_own_homes(new, old)
     if shared <= {"origin"} and not one.beings:
         return bool(_OWN_ORIGIN.match(new.text)) == bool(_OWN_ORIGIN.match(old)) and (
             bool(_OWN_ORIGIN.match(old)) or after == before
@@ -779,6 +884,17 @@ def _has_same_holder(new: Statement, old: str, one: Features, other: Features) -
     is_own_club = _OWN_TEAM.match(new.text) and _OWN_TEAM.match(old)
     is_of_size = shared <= {"age"} and (after | before) & {"height", "weight"}
     return not (is_of_size or (is_of_club and not is_own_club))
+
+
+def _are_own_homes(new: Statement, old: str) -> bool:
+    """Check whether both of two statements tell where the speaker lives, in as much detail."""
+    subject = leading_noun(new.text)
+    if _BY_OTHER.match(new.text) or (subject and subject.is_named):
+        return False
+    is_detail = bool(_STREET.search(new.text)) != bool(_STREET.search(old))
+    texts = (old,) if new.is_change else (new.text, old)
+    are_own = all(_OWN_HOME.match(text) or _OWN_ADDRESS.match(text) for text in texts)
+    return are_own and (new.is_change or not is_detail)
 
 
 def _is_of_speaker(text: str, said: Features) -> bool:
@@ -803,6 +919,9 @@ def _is_same_topic(new: Statement, old: str, one: Features, other: Features) -> 
     if not new.is_change and _have_other_nouns(new.text, old):
         return False
     share = CHANGED_SHARE if new.is_change else TOPIC_SHARE
+    if not new.is_change and (other.topic - one.topic) & things():
+        # "I train on Tuesdays" says nothing of yoga on Mondays.
+        return False
     if (
         not new.is_change
         and not any(map(is_concept, shared))
@@ -837,8 +956,10 @@ def _has_other_value(new: Statement, old: str, one: Features, other: Features) -
         before = other.values_of(kind)
         if before is None or not values - before or not before - values:
             continue
-        if kind is ValueType.NUMBER and one.topic & other.topic <= _JOB:
-            # "I work from 8 to 15" and "I'm a nurse, floor 5".
+        if kind is ValueType.NUMBER and (
+            one.topic & other.topic <= _JOB or _is_long(values) != _is_long(before)
+        ):
+            # "I work from 8 to 15" and "I'm a nurse, floor 5"; a price and a telephone.
             continue
         is_date = any(word[:1].isdigit() for word in before - values)
         if kind is ValueType.DAY and is_date and HABIT.search(new.text):
@@ -848,6 +969,10 @@ def _has_other_value(new: Statement, old: str, one: Features, other: Features) -
         if is_exclusive if kind is ValueType.NAME else not has_other_name:
             return True
     return _takes_turn(new, old, one.topic & other.topic) or _has_other_tail(new, old)
+
+
+def _is_long(numbers: frozenset[str]) -> bool:
+    return sum(map(len, numbers)) >= MIN_PHONE_DIGITS
 
 
 def _takes_turn(new: Statement, old: str, shared: frozenset[str]) -> bool:
@@ -861,7 +986,9 @@ def _takes_turn(new: Statement, old: str, shared: frozenset[str]) -> bool:
 
 def _has_same_noun(new: str, old: str) -> bool:
     after, before = _FIRST_NOUN.match(new), _FIRST_NOUN.match(old)
-    return bool(after and before and concepts_of(after[0]) & concepts_of(before[0]))
+    # "My favourite singer" is not "my favourite colour".
+    shared = concepts_of(after[0]) & concepts_of(before[0]) if after and before else frozenset()
+    return bool(shared - _OF_ANYTHING)
 
 
 def _has_other_tail(new: Statement, old: str) -> bool:

@@ -47,7 +47,7 @@ from spade_llm.understanding.pronouns import (
     with_person,
     with_role,
 )
-from spade_llm.understanding.replacement import INTRODUCES, Statement, replaces
+from spade_llm.understanding.replacement import INTRODUCES, Statement, is_apart, replaces
 from spade_llm.understanding.slots import found_at_last, in_same_slot, swapped, value_of_pronoun
 from spade_llm.understanding.spelling import with_known_names
 from spade_llm.understanding.substitution import (
@@ -285,9 +285,8 @@ def _read_clauses(
             found = _succession(before, named, changing)
             changing = ""
         else:
-            found, changing = _statements_of_clause(
-                clause, known, remembered if _says_change(clause) else (), before
-            )
+            related = remembered if _says_change(clause) else ()
+            found, changing = _statements_of_related(clause, known, related, before)
         if statements and _is_result(clause.text, before, found):
             known = _continue_last(statements, known, clause.text)
             continue
@@ -474,6 +473,25 @@ def _statements_of_clause(
         return [slot] if slot else [], ""
     full = with_role(with_antecedent(named.text, known, is_next=bool(before)), every)
     return _end_and_present(text) or [_plain_statement(full, clause.is_change)], ""
+
+
+def _statements_of_related(
+    clause: Clause, known: Sequence[str], remembered: Sequence[str], before: str
+) -> tuple[list[Statement], str]:
+    """The same, but a statement of another conversation (`remembered`) is changed only if the
+    clause has to do with it."""
+    found, changing = _statements_of_clause(clause, known, remembered, before)
+    said = f"{before}. {clause.text}" if before else clause.text
+    changed = [*found, Statement(text=clause.text, replaced=changing)]
+    apart = [
+        one.replaced
+        for one in changed
+        if one.replaced in remembered and is_apart(said, clause.text, one)
+    ]
+    if not apart:
+        return found, changing
+    rest = [one for one in remembered if one not in apart]
+    return _statements_of_related(clause, known, rest, before)
 
 
 def _end_and_present(text: str) -> list[Statement]:

@@ -19,6 +19,7 @@ from spade_llm.understanding.features import features
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
     HABIT,
+    MIN_PHONE_DIGITS,
     OWNER_FIRST,
     STEM_CHARS,
     Statement,
@@ -118,8 +119,6 @@ CLASSES = frozenset({
 })  # fmt: skip
 """Concepts of words of which one takes the place of another."""
 _DATE = LazyPattern(rf"\d|\b(?:{MONTHS})\b", _I)
-MIN_PHONE_DIGITS = 7
-"""A number of so many digits is one of a telephone, an account or the like."""
 _PHONE = "phone"
 MAX_BARE_WORDS = 8
 """Maximum length in words of a text of which a number without a noun may replace any other one."""
@@ -140,6 +139,8 @@ _JOINT = LazyPattern(r"\b(?P<word>[^\W\d_][\w'’]*) (?P=word)\b|\d,? (?!\d{1,2}
 _CAPITAL = LazyPattern(r"\b[A-ZÁÉÍÓÚÑ][\w-]+")
 _CODE = LazyPattern(r"\d[ -]?(?P<behind>[A-Z]{1,4})\b|\b(?P<before>[A-Z]{1,4})[ -]?\d")
 """Letters of a number plate or the like, which are no name: `4521 KLM`."""
+_IN_STREET = LazyPattern(r"\b(?:calle|avenida|plaza|paseo|camino|carrer|r[uú]a) (?:\w+ ){0,2}$", _I)
+_STREET_WORD = LazyPattern(r"\d", _I)
 _ASIDE = LazyPattern(rf",(?!.*\b{FINITE}\b)[^;]+$", _I)
 _COLOURED = LazyPattern(rf" {TYPED[ValueType.COLOUR].pattern}", _I)
 _FLOOR = LazyPattern(r", (?:flat |piso )?\d[\wºª]*(?: [A-Z]\b)?", _I)
@@ -177,6 +178,11 @@ def is_clean(new: Statement) -> bool:
     if not value or not over or not (place.start or place.behind):
         return True
     if _JOINT.search(new.text) and not _JOINT.search(new.replaced):
+        return False
+    if new.text.count("(") != new.text.count(")"):
+        return False
+    if _IN_STREET.search(new.replaced[: place.start]) and not _STREET_WORD.search(value):
+        # "I moved to Leeds" names no other street.
         return False
     handles = typed_values(new.replaced).get(ValueType.HANDLE, ())
     if any(first <= place.start and end <= last for first, last in handles):

@@ -265,7 +265,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     changed."""
     if not every or len((ended or text).split()) > MAX_ANNOUNCEMENT_WORDS:
         return ""
-    if ended and FOR_A_TIME.search(ended):
+    if ended and (FOR_A_TIME.search(ended) or features(ended).is_plan):
         return ""
     thing = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text))
     named = thing - general()

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from bench.memory_exam.cases import Group, Half, Kind, Line, load, parse
+from bench.memory_exam.contamination import STATED, contaminations
 from bench.memory_exam.judge import fault
 from bench.memory_exam.pairs import LABELS, is_ended, read_pairs
 from bench.memory_exam.runner import figures, main, play
@@ -121,3 +122,18 @@ def test_what_adds_to_a_statement_seldom_ends_it() -> None:
 
     assert {pair.label for pair in pairs} == LABELS.keys()
     assert sum(map(is_ended, unchanged)) <= 0.03 * len(unchanged)
+
+
+def test_a_fact_of_another_person_that_a_message_ends_is_found() -> None:
+    told = "@ann en\n+ My rent is 950 a month\n\n@bea en\n* the rent went up to 910"
+
+    (found,) = contaminations(parse(told, Group.CHANGES), rounds=1)
+
+    assert found.ended == ("My rent is 950 a month",)
+
+
+def test_few_messages_end_facts_of_others() -> None:
+    cases = load(Half.DEV)
+    stated = sum(line.kind in STATED for case in cases for line in case.lines)
+
+    assert sum(bool(one.ended) for one in contaminations(cases, rounds=1)) <= 0.03 * stated

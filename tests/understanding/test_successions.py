@@ -424,3 +424,91 @@ def _after(earlier: list[str], messages: list[str]) -> list[str]:
         for new in read_message(message, known, holds).statements:
             holds = [one for one in holds if not replaces(new, one)] + [new.text]
     return holds
+
+
+@pytest.mark.parametrize(
+    ("remembered", "message"),
+    [
+        # Only a day is shared, or nothing.
+        ("My flight to Rome is on Saturday", "they can't make Saturday so the quiz is on Sunday"),
+        ("Los lunes voy al coro con Ana", "cambio de planes, con Luis quedamos el lunes"),
+        # A name that belongs to what the message introduces.
+        ("Our dog is called Rex", "we have a boat we built ourselves, its name is Otter"),
+        ("I'm Eve, a baker from Cork", "we have a boat we built ourselves, its name is Otter"),
+        # Another code.
+        ("Mi PIN es 7733", "hemos cambiado la clave del wifi, ahora es otter9"),
+        ("La contraseña de Netflix es otter9", "hemos cambiado la clave del wifi, ahora es vela3"),
+        ("PIN for my gym card is 6604", "they changed the garage code, it's 8830 now"),
+        # Another place, thing, telephone, medicine, debt, licence or sport.
+        ("I'm a plumber from Cork", "I no longer work at Tesco"),
+        ("I work for Boots", "I left Tesco"),
+        ("I'm allergic to nuts", "turns out I'm not allergic to eggs after all"),
+        ("Soy celíaca", "no soy alérgico al pescado"),
+        ("My passport number is 533890214", "my new phone number is 07700 900123"),
+        ("My landlord is Mr Kerr, his number is 0161 496 0022", "they put the rent up to 1020"),
+        ("I take 5 mg amlodipine in the morning", "I take 50 mg of sertraline at night"),
+        ("I owe the library two books", "I owe Marcus 40 pounds"),
+        ("I do yoga on Mondays at 7", "I train on Tuesdays and Fridays"),
+        ("My favourite colour is blue", "changed my mind, my favourite singer is Sade"),
+        # Other people.
+        ("I live in Otley", "she's moved to Hamburg"),
+        ("Vivo en Madrid", "se ha mudado a Granada"),
+        ("My boss Ann lives in Leeds", "I no longer live in Hull, now in York"),
+        ("My niece Zoe lives in Hull", "I no longer live in Hull, now in York"),
+        ("My colleague Farid brings me coffee", "I don't drink coffee, only tea"),
+        ("Tom's coeliac", "I'm not allergic to eggs"),
+        ("My wife Tess can't do shellfish", "My neighbour is allergic to shellfish"),
+        ("My girlfriend Fay studies law", "Alan and I broke up"),
+        ("I only eat halal", "Ines eats eggs and cheese these days"),
+        ("Mi cumpleaños es el 9 de abril", "Sonia cumple 40 el 9 de noviembre"),
+        ("El neurólogo es el doctor Palacio", "la doctora Ferrer se jubiló, la nueva es Quintana"),
+        ("My cousin Anna lives in Oslo", "my cousin was born in New York"),
+        # Words with another meaning.
+        ("Odio volar, siempre que puedo voy en tren", "vendí ocho vacas en la feria"),
+        ("Mi mujer cumple años el 2 de mayo", "la revisión nos la dejaron para el 18"),
+        ("Mi mujer cumple años el 2 de mayo", "el control de Lili nos lo dejaron para el 18"),
+        ("The clinic is on 22 May at Singleton Hospital", "guess what, I'm engaged to Priya!"),
+        ("Tengo control del embarazo en la clínica", "creo que mi jefa anda bien rara"),
+        ("I smoke about ten a day", "the garage could not take the car that day"),
+        # A plan ends nothing.
+        ("I have a job interview at Airbus on the 4th", "I'm thinking of leaving my job"),
+        ("I'm a vegetarian", "I'm thinking of leaving my job"),
+        # What was told of a time is not over with it.
+        ("I've known Ollie since primary school", "I dropped out of school and I do nursing now"),
+    ],
+)
+def test_a_fact_of_another_matter_is_not_changed(remembered: str, message: str) -> None:
+    statements = read_message(message, (), [remembered]).statements
+
+    assert [one.text for one in statements if replaces(one, remembered)] == []
+    assert remembered not in [one.replaced for one in statements]
+
+
+@pytest.mark.parametrize(
+    ("remembered", "message", "holds"),
+    [
+        (
+            "The code of the garage is 1222",
+            "they changed the garage code, it's 8830",
+            "The code of the garage is 8830",
+        ),
+        (
+            "I have an appointment with the vet on Monday",
+            "we changed the appointment to Friday",
+            "I have an appointment with the vet on Friday",
+        ),
+        # A town is no street.
+        ("Vivo en la calle Feria", "me he mudado a Teruel", "Me he mudado a Teruel"),
+        ("I work at Tesco", "I no longer work at Tesco", "I no longer work at Tesco"),
+        (
+            "Mi madre tiene cita el lunes",
+            "la cita de mi madre la han pasado al jueves",
+            "Mi madre tiene cita el jueves",
+        ),
+    ],
+)
+def test_a_fact_of_the_same_matter_is_changed(remembered: str, message: str, holds: str) -> None:
+    statements = read_message(message, (), [remembered]).statements
+
+    assert any(replaces(one, remembered) for one in statements)
+    assert any(one.text.startswith(holds) for one in statements)
