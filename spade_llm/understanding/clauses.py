@@ -14,6 +14,7 @@ from spade_llm.search.language import split_sentences
 from spade_llm.understanding.reminders import as_task
 from spade_llm.understanding.spelling import plain_english, plain_spanish
 from spade_llm.understanding.vocabulary import (
+    MONTHS,
     WEEKDAYS,
     ValueType,
     concepts_of,
@@ -208,6 +209,7 @@ _QUESTION_WORD = LazyPattern(
     r"|were|can i"
     r"|can you|could|will|would you|should|have (?:i|you|we)|has (?:my|he|she|it)"
     r"|qu[eé]\b|d[oó]nde\b|adónde|cu[aá]ndo\b(?! (?:era|ten[ií]a|yo|viv[ií]a))|qui[eé]n(?:es)?"
+    r"|a c[oó]mo (?:me|te|nos|est[aá]|va|sale|pagan)\b|en que [^\W\d_]+"
     r"|cómo|como (?!(?:soy|estoy|tengo|vivo|trabajo|no|ya|el|la|mis?|es|hoy|ahora"
     r"|siempre)\b)(?!te\b|con (?!qui)|en (?!qu)|a las?\b|todos\b|siempre\b|poc[oa]|much[oa]"
     r"|de todo"
@@ -397,7 +399,8 @@ _UNREAL = LazyPattern(
     r"|people say|would(?:n['’]t)? (?!you believe|like|love|prefer|rather)|could have|might be"
     r"|a lo mejor|quiz[aá]s?|tal vez|capaz que|puede (?:ser )?que|es posible que|no s[eé] si"
     r"|maybe i|perhaps i|si (?:[^\W\d_]+ ){0,2}?[^\W\d_]+(?:[aei]ra|[aáeéií]ramos|[aeié]ran)\b"
-    r"|si (?:yo |no |me |fuera|tuvier|viv|trabaj|pudier|gan|tocar)|ojal[aá]"
+    r"|si (?:alg[uú]n d[ií]a\b|[^\W\d_]+o(?: [^,;]+)?,? (?:me|nos) [^\W\d_]+(?:o|mos)\b"
+    r"|yo |no |me |fuera|tuvier|viv|trabaj|pudier|gan|tocar)|ojal[aá]"
     r"|sup[oó]n\w*|(?:pon|ponte|ponle|pongamos|digamos) que|hag[aá](?:mos|s)? de cuenta"
     r"|haz de cuenta"
     r"|assum(?:e|ing)|imag[ií]n\w+ (?:que|si|t[uú])\b|como si|en (?:el|un|mi|este) (?:juego|cuento"
@@ -560,6 +563,7 @@ FINITE = (
     r"|grew|sold|sent|paid|won|ran|began|built|chose|drove|flew|forgot|held|hit|hurt|knew|let|rang|sang"
     r"|sat|saw"
     r"|slept|spent|spoke|stole|taught|thought|wore|wrote|might|must|should|shall"
+    r"|brought|lent|caught|led|fed|lost|found|threw|stood|swam|rode|kept|hid"
     r"|left|met|meets|eats?|drinks?|drives?|wears?|calls?|called|named|turn(?:s|ed)|weighs?|prefers?"
     r"|teaches|sleeps?|barks?|thinks?|\w+ed"
     rf"|{THIRD_SPANISH}|hemos|se \w+(?:a|e|an|en)|\w{{3,}}(?:ó|aron|ieron|é|aba[ns]?|ían?))"
@@ -578,7 +582,7 @@ _OTHERS = LazyPattern(
     r"|wrote|visited|died|left|retired)[\s.!]*$"
     # An unknown verb behind a name or a noun with an article: `Leo naps at noon`.
     r"|^(?:(?:my|our|the)(?: [\w'’-]+){1,3}?|(?-i:[A-Z])\w+)(?: (?-i:[A-Z])\w+)? \w{3,}s"
-    r" (?:at|in|on|to|from|with|for|by|every|my|our|his|her|the|an?)\b",
+    rf" (?:at|in|on|to|from|with|for|by|every|my|our|his|her|the|an?|{MONTHS})\b",
     _I,
 )
 """A statement about another being or a thing, with up to nine words before its verb."""
@@ -605,7 +609,8 @@ _ELLIPTIC = (
             r"^(?:just |finally |recently |also |still |never |only )*(?:got|had|went|bought|sold"
             r"|lost|found"
             r"|started|finished|moved|quit|broke|met|became|stopped|gave|left|made|took|ate|saw|ran"
-            r"|won|grew|paid|turned(?= \d)|used to|lives|hate|love|like|prefer|want|need"
+            r"|won|grew|paid|lent|loaned|borrowed|booked(?! up\b)|turned(?= \d)|used to|lives|hate"
+            r"|love|like|prefer|want|need"
             r"|have(?! a (?:look|go|guess)\b)"
             r"|(?:live|work|study)(?= (?:at|in|for|as|from|with|near)\b)"
             r"|(?:ca|do(?!n['’]?t forget\b)|did|wo|have|had|could)n['’]?t|cannot"
@@ -633,7 +638,7 @@ _ELLIPTIC = (
             r"|diabetic|scared|terrified|afraid|into|from|off to|gonna|going to|about to"
             r"|supposed to|due to|on(?! (?:the )?(?:\d|first|second|third"
             r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day))|living|working|studying|learning"
-            r"|training|moving|going|flying|getting|having|seeing|trying|saving|thinking"
+            r"|training|moving|going|putting|charging|paying|raising|renting|flying|getting|having|seeing|trying|saving|thinking"
             r"|planning|looking forward|reading|taking|starting|expecting)\b \S",
             _I,
         ),
@@ -695,7 +700,7 @@ _NOTE = LazyPattern(
     _I,
 )
 """A note of a date or a code: `dentist on Monday at 3`, `gate code 4471`."""
-MAX_NOTE_WORDS = 12
+MAX_NOTE_WORDS = 16
 _DATED = frozenset({
     "anniversary", "appointment", "babysitter", "birthday", "breakfast", "builder", "cleaner",
     "concert", "deadline", "dental", "dentist", "dinner", "doctor", "electrician", "exam",
@@ -1430,7 +1435,10 @@ def _is_note(text: str) -> bool:
     if _PRICED.search(text):
         return True
     values, concepts = typed_values(text).keys(), concepts_of(text)
-    is_dated = bool(values & {ValueType.DAY, ValueType.TIME} and concepts & _DATED)
+    times = {ValueType.DAY, ValueType.TIME}
+    is_dated = bool(values & times and concepts & _DATED) or times <= values
+    # "Anniversary supper at Tito's, 3 July".
+    is_dated = is_dated or bool(len(text.split()) >= MIN_DATED_WORDS and _FULL_DATE.search(text))
     return is_dated or bool(
         concepts & _NUMBERED and (ValueType.NUMBER in values or _TOLD_BEHIND_COLON.search(text))
     )
@@ -1441,9 +1449,29 @@ def is_question(text: str) -> bool:
     bare = text.strip()
     if bare.endswith(("?", "？")) or bare.startswith("¿"):
         return True
+    if _SUBORDINATE.match(bare):
+        return False
     return bool(
         (_QUESTION_WORD.match(bare) and not _EXCLAMATION.match(bare)) or _ASK_AGAIN.match(bare)
     )
+
+
+MIN_DATED_WORDS = 4
+"""Minimum length in words of a note that only its date tells from the key words of a search."""
+_FULL_DATE = LazyPattern(
+    rf"\b(?:(?:{MONTHS})\.? \d{{1,2}}|\d{{1,2}}(?:st|nd|rd|th)?(?: of| de)? (?:{MONTHS}))\b", _I
+)
+_OBJECT_FIRST = LazyPattern(
+    r"(?:lo|el|la|los|las|mis?) [^,;]{3,60} (?:(?:me|te|se|nos) )?l[ao]s? (?:he|hemos|tengo|tenemos"
+    r"|llevo|llevamos|\w+é)\b",
+    _I,
+)
+"""`La cita la he tenido que mover`: a Spanish statement that begins with its object."""
+_STATEMENTS = (
+    _OWN, _OWN_SPANISH, _OF_SPEAKER, _OTHERS, _THIRD_SPANISH, _OBJECT_FIRST, _NOTE,
+)  # fmt: skip
+_SUBORDINATE = LazyPattern(r"(?:cuando|donde) (?!.*[¿?]).*[áéíóú]", _I)
+"""`Cuando llego a casa, ceno`, by a person who writes accents: a question would begin with one."""
 
 
 def is_statement(text: str) -> bool:
@@ -1451,9 +1479,7 @@ def is_statement(text: str) -> bool:
     if len(text) > MAX_STATEMENT_CHARS or _SMALL_TALK.match(text):
         return False
     bare = _QUOTED.sub('"', text)
-    return any(
-        one.match(bare) for one in (_OWN, _OWN_SPANISH, _OF_SPEAKER, _OTHERS, _THIRD_SPANISH, _NOTE)
-    ) and not is_question(text)
+    return any(one.match(bare) for one in _STATEMENTS) and not is_question(text)
 
 
 def _trimmed(text: str) -> str:

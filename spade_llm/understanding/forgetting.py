@@ -28,6 +28,7 @@ from spade_llm.understanding.replacement import (
 )
 from spade_llm.understanding.spelling import plain_spanish
 from spade_llm.understanding.statements import MAX_EARLIER, read_message
+from spade_llm.understanding.substitution import outside
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
@@ -419,7 +420,11 @@ def read_forget_request(text: str) -> ForgetRequest | None:
 
 
 def _normalized(text: str) -> str:
-    return plain_spanish(spelled_out(" ".join(text[:MAX_CHARS].split())))
+    return _PLEASE.sub(" ", plain_spanish(spelled_out(" ".join(text[:MAX_CHARS].split()))))
+
+
+_PLEASE = LazyPattern(r", (?:please|por favor|porfa|si puedes?|if you can), ", _I)
+"""A polite word between a verb and its object: `erase, please, my number`."""
 
 
 def _read_plain_request(text: str) -> _Found | None:
@@ -599,7 +604,10 @@ MIN_CLOSEST = 1.0
 
 def closest(topic: str, statements: Sequence[str]) -> list[int]:
     """Indices of the statements with most of the concepts of a topic; several if they have as
-    many."""
+    many. A day counts only if the topic names nothing else."""
+    dates = {kind: typed_values(topic).get(kind, ()) for kind in (ValueType.DAY, ValueType.TIME)}
+    undated = outside(topic, dates)
+    topic = undated if concepts_of(undated) - general() else topic
     wanted, stems, beginnings = concepts_of(topic) - general(), stems_of(topic), _stems(topic)
     points = [
         len(wanted & features(one).concepts)

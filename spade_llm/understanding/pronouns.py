@@ -87,7 +87,7 @@ _PRONOUN = LazyPattern(
     r"|(?P<male>(?<!me )(?<!nos )(?<!lo )he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|him|his"
     r"|[eé]l(?= (?:es|vive|tiene|trabaja|se)\b)|^él)"
     r"|(?P<plural>they|them|theirs?|ell[ao]s|les)"
-    r"|(?P<thing>(?<!of )(?-i:[Ii]ts?)(?! (?:takes|turns|looks|seems|rain|snow))"
+    r"|(?P<thing>(?<!of )(?-i:[Ii]ts?)(?! (?:takes|turns|looks|seems|rain|snow|doing\b|done\b))"
     r"|(?<!\w )l[ao](?= (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras)))"
     r"|(?P<any>sus?|le|\w{2,}[aeiáéí]r(?:sel[aoe]s?|l[aoe])|(?<!\w )lo(?! (?:que"
     r"|del?|m[ií]o|mismo)\b| (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras))"
@@ -101,13 +101,18 @@ _PRONOUN = LazyPattern(
 its object implies is taken for one, too: `my sister is called Ana, we meet on Sundays`."""
 _TO_THEM = LazyPattern(r"^(?:(?:ya|ahora|tambi[eé]n|no) )*(?P<le>le) ", _I)
 _DOUBLED = LazyPattern(
-    r"le \w.*? a (?:(?-i:[A-ZÁÉÍÓÚÑ])|(?:mi|la|el|nuestr[oa]|un|una|don|do[ñn]a)\b)|le \w.*? al \w",
+    r"le \w.*? a (?:(?-i:[A-ZÁÉÍÓÚÑ])|(?:mi|la|el|nuestr[oa]|un|una|don|do[ñn]a)\b"
+    r"|(?!l[ao]s\b)[^\W\d_]{4,}\b)|le \w.*? al \w",
     _I,
 )
 """Spanish names the person behind the verb as well: `le pago 30 euros a Ana`."""
 MAX_WORDS_BEFORE = 6
 """Maximum number of words before a pronoun that means something in an earlier statement."""
-_APART = LazyPattern(r"^(?:\S+ ){2,}\S+,.* $|^\S+,? (?:says|said|reckons|thinks) $", _I)
+_APART = LazyPattern(
+    r"^(?:\S+ ){2,}\S+,.* $|^\S+,? (?:says|said|reckons|thinks) $"
+    r"|^an? [\w-]+ (?:told|tells|said|says|claims?) |^(?:el|la) (?:del?|que) ",
+    _I,
+)
 """The words of another clause before the one with the pronoun."""
 _GIVEN = LazyPattern(
     r"\b(?:gave|paid|told|lent|sent|showed|owe|give|pay|tell|lend|send|show) "
@@ -431,7 +436,7 @@ def _name_end(words: Sequence[re.Match[str]], first: int) -> int:
         return min(last + 1, len(words))
     while last < len(words) and _NAME.match(words[last][0]):
         last += 1
-    word = re.sub(r"['’]s$", "", strip_accents(words[first][0].lower()))
+    word = re.sub(r"['’]\w+$", "", strip_accents(words[first][0].lower()))
     is_word = is_function_word(word) or any(map(is_concept, concepts_of(word) - {"origin"}))
     is_word = is_word or word in _ADVERBS
     is_verb = word in SPANISH_FIRST_PERSON or bool(past_verb(words[first][0].lower()))
@@ -441,10 +446,24 @@ def _name_end(words: Sequence[re.Match[str]], first: int) -> int:
     before = [one[0] for one in words[max(0, first - 2) : first]]
     is_place = bool(before and _BEFORE_PLACE.match(before[-1]))
     is_place = is_place or (before[-1:] == ["a"] and bool(_MOTION.match(before[0])))
+    # The second word of a place: "at Oak Hospital".
+    is_behind = len(before) == 2 and bool(_NAME.match(before[1]))
+    is_place = is_place or (is_behind and bool(_BEFORE_PLACE.match(before[0])))
     # "Rehearsals are …", but "Blas ha …".
     following = words[last][0] if last < len(words) else ""
     is_plural = word.endswith("s") and not _SINGULAR_VERB.match(following)
-    return first if is_place or (first == 0 and (is_word or is_plural)) else last
+    # "Memory clinic is on Friday": a noun before another one.
+    behind = words[last + 1][0] if last + 1 < len(words) else ""
+    is_compound = last == 1 and following.islower() and bool(_FINITE.match(behind))
+    is_compound = is_compound and not (_FINITE.match(following) or _NAMED_BEFORE.match(following))
+    is_word = is_word or is_plural or is_compound
+    return first if is_place or (first == 0 and is_word) else last
+
+
+_NAMED_BEFORE = LazyPattern(
+    r"(?:and|y|e|se|me|te|nos|les?|l[ao]s?|no|ya|also|just|never|\w{3,}(?:s|ly|o|a|e))$", _I
+)
+"""Word behind a name: a conjunction, a pronoun, a verb or an adverb."""
 
 
 def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mention:

@@ -21,6 +21,9 @@ from spade_llm.understanding.statements import read_message, statements_of
         # A being of another one, of whom `she` may be said; not what an owner is or has.
         ("Ida's mum Berta is staying with us", ["Ida's mum", "Berta"]),
         ("Ole's ill and Ole's canoe leaks", ["Ole", "Ole"]),
+        # A contraction is no name, and the second word of a place neither.
+        ("Memory clinic is at Oak Hospital", ["Memory clinic"]),
+        ("They've got the flu at Ward Six", ["the flu"]),
         # A clitic is no article.
         ("A mi perro lo pasea Nuria", ["mi perro", "Nuria"]),
     ],
@@ -118,3 +121,18 @@ def test_a_question_that_names_only_a_time_or_a_being_is_the_one_before_it(
 
 def test_the_rest_of_a_clause_behind_its_subject_has_no_subject() -> None:
     assert leading_noun("'s moved to Delft") is None
+
+
+@pytest.mark.parametrize(
+    ("known", "text"),
+    [
+        # Its own sentence has what the pronoun means, or it means nothing.
+        ("We have a new driver, Sue", "a customer told me she went vegan because of a film"),
+        ("Mi gata Moka es diabética", "le debo 60 euros a irati de la luz"),
+        ("Rico vive en Zaragoza", "la del cuarto dice que en su pueblo vio un zorro"),
+        ("Our tyler plays for the under 12s", "Mrs Pratt wants it doing on Friday"),
+    ],
+)
+def test_a_pronoun_that_means_nothing_of_an_earlier_statement(known: str, text: str) -> None:
+    assert read_message(text, [known]).statements[0].text.lower().startswith(text[:12].lower())
+    assert "(" not in read_message(text, [known]).statements[0].text

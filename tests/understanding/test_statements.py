@@ -985,3 +985,38 @@ def test_the_example_of_a_paraphrase_is_told_in_its_plain_words(one: dict[str, s
 def test_the_example_of_a_form_of_request_asks_to_forget(one: dict[str, str]) -> None:
     assert read_forget_request(one["said"])
     assert read_forget_request(f"{one['said'].rstrip('.!')}.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Joan brought the ladder back this morning",
+        "Lent the camp bed to Nadia next door",
+        "Grandson Walt graduates June 17 in Kearney",
+        "putting everyone on 270 a day, diesel's daft",
+        "itv del coche el 9 de marzo a las 8 y media",
+        "cena de aniversario con Ana el 3 de julio en el Bodegón",
+        "lo de la revisión lo he tenido que mover al 13",
+        "la furgoneta la he dejado en el taller",
+        "cuando llego a casa me hago una infusión",
+        "si la alarma salta, el código es 4411",
+    ],
+)
+def test_what_is_told_without_the_usual_words(text: str) -> None:
+    assert [one.kind for one in split_clauses(text)] == [ClauseKind.STATEMENT]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["en que planta del hospital trabajo", "a como me pagan el litro", "cuando voy al dentista"],
+)
+def test_questions_without_accents_and_marks(text: str) -> None:
+    assert [one.kind for one in split_clauses(text)] == [ClauseKind.QUESTION]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["si hago otra noche me convierto en vampiro", "si algún día me jubilo, me compro un faro"],
+)
+def test_a_condition_is_no_fact(text: str) -> None:
+    assert [one.kind for one in split_clauses(text)] == [ClauseKind.UNREAL]

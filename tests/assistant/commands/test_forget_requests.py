@@ -22,6 +22,7 @@ from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
 from spade_llm.understanding.clauses import is_off_the_record
 from spade_llm.understanding.forgetting import (
     MAX_CHARS,
+    closest,
     implied_request,
     read_forget_request,
 )
@@ -401,6 +402,10 @@ def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_expl
         ("ay, no tenía que haberte dado la clave, olvídala por favor", "la clave"),
         ("te agradecería que eliminaras mi correo de tus notas", "mi correo"),
         ("borra a mi ex de tu memoria, que lo quiero superar", "mi ex"),
+        ("Borre, por favor, la clave del portal", "la clave del portal"),
+        ("Delete, please, the code of the shed", "code of the shed"),
+        ("lose that gym locker code", "gym locker code"),
+        ("Zoe's number can go as well", "Zoe's number"),
         ("no debería dar contraseñas, olvida la del correo", "contraseñas del correo"),
     ],
 )
@@ -638,6 +643,9 @@ def test_what_may_be_remembered(text: str) -> None:
         "a los alumnos les digo: lo que no se repasa, se olvida",
         "Gael, no guardes los juguetes mojados en el arcón",
         "con lo que cuesta, olvídate de ir a un hotel",
+        "the bin lorry comes on Thursdays, so out it goes on Wednesday evening",
+        "I lose that bus pass every week",
+        "the old code can't be used",
     ],
 )
 def test_what_is_no_request(text: str) -> None:
@@ -650,6 +658,14 @@ def test_only_the_beginning_of_a_long_message_is_read_in_other_forms() -> None:
 
     assert implied_request(f"{request}. {pasted}") is not None
     assert implied_request(f"{pasted}. {request}") is None
+
+
+def test_a_request_in_other_forms_means_no_fact_of_the_same_day() -> None:
+    facts = ["I pay the gardener on Thursdays", "my exam is on 3 May at 10"]
+
+    assert closest("letter council lorry Thursday", facts) == []
+    assert closest("the gardener", facts) == [0]
+    assert closest("Thursdays", facts) == [0]
 
 
 class AwayOnce:
