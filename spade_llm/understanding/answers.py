@@ -28,7 +28,7 @@ from spade_llm.understanding.replacement import (
     role_in_state,
     tells_own_home,
 )
-from spade_llm.understanding.substitution import outside
+from spade_llm.understanding.substitution import outside, units_of
 from spade_llm.understanding.vocabulary import (
     MONTHS,
     WEEKDAYS,
@@ -283,6 +283,9 @@ _OWN = LazyPattern(
 )
 _SAID_OF_SPEAKER = LazyPattern(
     r"^[^,;]{2,30} (?:(?:said|says)(?: that)?|told me(?: that)?) (?:i|i['’]m)\b"
+    r"|^(?:the )?(?:scan|ultrasound|test|letter|results?|email|text|app|website|allergist|vet"
+    r"|doctor|gp|nurse|physio|dentist|midwife|school|council|hospital|clinic)\b[^,;]{0,20}? says? "
+    r"|^[^,;]{2,30} (?:dice|dijo|ha dicho) que [^,;]*\b(?:me|nos)\b"
     r"|^[^,;]{2,30} (?:me )?(?:ha dicho|dice|dijo) que (?:(?:no|ya|me) )*"
     r"(?:(?!como\b)[^\W\d_]+o|soy|estoy|voy|he)\b",
     _I,
@@ -671,7 +674,102 @@ def _follower(
         return None
     later = [*reversed(candidates[candidates.index(earlier) + 1 :])]
     found = next((one for one in later if _may_follow(asked, one, earlier.text)), None)
-    return found or next((one for one in later if _is_news(asked, one, earlier)), None)
+    found = found or next((one for one in later if _is_news(asked, one, earlier)), None)
+    return found or _update(asked, earlier, candidates)
+
+
+def _update(
+    asked: Question, earlier: Candidate, candidates: Sequence[Candidate]
+) -> Candidate | None:
+    """The latest statement behind this one whose message names the same thing, which few others do,
+    and which answers otherwise: `the optician rang, they can only fit me in on the 21st` after `I
+    see the optician on the 14th`."""
+    later = [one for one in candidates[candidates.index(earlier) + 1 :] if not one.is_closed]
+    for one in reversed(later):
+        told = [each for each in candidates if each == one or each.is_of_same_message(one)]
+        if (
+            not one.is_of_same_message(earlier)
+            and _is_told_as_fact(one.text)
+            and _has_other_answer(asked, one.text, earlier.text)
+            and not _is_of_another_matter(asked, one, earlier.text)
+            and _rare_shared(asked, told, earlier, candidates)
+        ):
+            return one
+    return None
+
+
+def _has_other_answer(asked: Question, new: str, old: str) -> bool:
+    """Check whether a later statement about the same thing may answer a question otherwise: it has
+    another value of the type that is asked for, it tells where something is now, or the question
+    asks whether something is so."""
+    if kinds := _asked_kinds(asked, old):
+        return any(_has_other(features(new), features(old), kind) for kind in kinds)
+    if _WHERE.search(asked.text) or _WHO_HAS.search(asked.text):
+        is_place = bool(_PLACE.search(new) and _PLACE.search(old))
+        return is_place or bool(_HANDED_ON.search(new))
+    named = (asked.concepts & features(old).concepts) - general() - light()
+    is_whether = not (asked.expected or _FOR_VALUE.search(asked.text))
+    return is_whether and 2 * len(named & features(new).concepts) >= len(named)
+
+
+def _asked_kinds(asked: Question, answer: str) -> frozenset[ValueType]:
+    """The types of which another value would be another answer."""
+    kinds = asked.expected & {ValueType.DAY, ValueType.TIME, ValueType.NUMBER}
+    if asked.expected or not _FOR_VALUE.search(asked.text):
+        return kinds
+    values = typed_values(answer).keys()
+    return frozenset({ValueType.NUMBER}) if ValueType.NUMBER in values else frozenset()
+
+
+def _is_told_as_fact(text: str) -> bool:
+    """Check whether a statement tells what is so: no plan, nothing that is denied or added, and
+    nothing that other people say of themselves."""
+    said = features(text)
+    is_of_others = said.is_reported and not _SAID_OF_SPEAKER.search(text)
+    return not (said.is_negated or ADDITION.search(text) or (is_of_others and said.subject))
+
+
+def _is_of_another_matter(asked: Question, new: Candidate, old: str) -> bool:
+    """Check whether a later statement with another value is about another being, thing or kind of
+    number than the answer to a question."""
+    one, other = features(new.text), features(old)
+    beings = features(NOTE.sub("", new.text)).beings
+    of_another = beings - other.beings - features(asked.text).beings - COUPLE
+    secrets = asked.concepts & other.concepts & _SECRETS
+    units = units_of(new.text), units_of(old)
+    return bool(
+        of_another
+        or secrets - one.concepts
+        or (all(units) and not units[0] & units[1])
+        or are_two_of_a_kind(new.text, old)
+        or not _has_what_is_asked(asked, new)
+        or _tells_of_another(asked, new.text, old)
+    )
+
+
+def _rare_shared(
+    asked: Question,
+    told: Sequence[Candidate],
+    earlier: Candidate,
+    candidates: Sequence[Candidate],
+) -> bool:
+    """Check whether a message (`told`) names something that the question and its answer name, and
+    at most MAX_RARE other statements; and all names of both."""
+    words = value_key("; ".join(one.text for one in told))
+    if not asked.names & value_key(earlier.text) <= words:
+        return False
+    concepts = frozenset[str]().union(*(features(one.text).concepts for one in told))
+    vague = general() | light() | kin() | _TIMES | concepts_of(" ".join(asked.names))
+    shared = asked.concepts & features(earlier.text).concepts & concepts - vague
+    others = [one for one in candidates if one != earlier and one not in told]
+    return any(
+        sum(concept in features(one.text).concepts for one in others) <= MAX_RARE
+        for concept in shared
+    )
+
+
+MAX_RARE = 2
+"""Maximum number of other statements that name what two statements have in common."""
 
 
 def _is_news(asked: Question, new: Candidate, old: Candidate) -> bool:
@@ -761,7 +859,8 @@ _COMMA = re.compile(r"[,;:] (?:and |y )?")
 _PARTED = LazyPattern(
     r"\b(?:let (?:[\w'’-]+ ){1,4}go|got rid|sold|traded|gave|given|passed|handed|retired|left|quit"
     r"|clos(?:ed|ing)|shut|moved|lost|broke|took me off|taken me off|came off|come off|finished"
-    r"|stopped|dropped|swapped|switched|went off|gone off|gone|so (?:an?|the|it|we|i|he|she|now)\b"
+    r"|stopped|dropped|swapped|switched|casc(?:ó|ado)|me (?:da|receta|pone)\b"
+    r"|went off|gone off|gone|so (?:an?|the|it|we|i|he|she|now)\b"
     r"|instead|no longer|not any ?more|vend\w+|sal(?:í|ió|imos) de|dej(?:é|ó|amos|ado)|pas(?:ó|é) "
     r"|pasado|cerr(?:ó|ado|aron)|jubil\w+|traspas\w+|se ocupa|endosado|cambi\w+|quit(?:ó|ado|aron)"
     r"|de modo que|as[ií] que|conque|por lo que|ya no|se (?:ha )?(?:ido|fue|march\w+|mud\w+))\b",
