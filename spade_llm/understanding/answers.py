@@ -227,6 +227,8 @@ _WHERE = LazyPattern(
 )
 _HOW_MANY = LazyPattern(
     r"\b(?:how (?:many|much|old|tall|long|far|often)|(?:what|which) (?:number|size|age)"
+    r"|what(?:['’]s| is) (?:my|our) (?:salary|wage|rent|income|pension)\b"
+    r"|cu[aá]l es (?:mi|nuestr[oa]) (?:sueldo|salario|alquiler|pensi[oó]n)\b"
     r"|what(?:['’]s| is) (?:my|the"
     r"|our) (?:\w+ )?number|cu[aá]nt[oa]s?|qu[eé] (?:n[uú]mero"
     r"|talla|edad))\b",
@@ -321,6 +323,7 @@ _ASKS_JOB = LazyPattern(
     r"\bwhat(?:['’]?s| is) (?:my|\w+['’]s|his|her) (?:\w+['’]s )?(?:job|trade|profession"
     r"|occupation)\b"
     r"|\bwhat (?:do|does) .{1,20} do (?:for|at) (?:a living|work)\b|\bse? dedic\w+|\bme dedico\b"
+    r"|\bqu[eé] (?:profesi[oó]n|oficio) "
     r"|\bwhat does (?:my |our )?[\w' ]{2,20} do\W*$|\b(?:de|en) qu[eé] trabaj\w+",
     _I,
 )
@@ -599,7 +602,9 @@ def _scored(
     ]
     # Of two that hold, the older one was before.
     order = 1 if asked.wants_before else -1
-    found = (one for one in scored if one[0] >= least and _has_what_is_asked(asked, one[2]))
+    near = [one for one in scored if one[0] >= least]
+    near = [*near, *_told_along(asked, near, candidates)]
+    found = (one for one in near if _has_what_is_asked(asked, one[2]))
     scored = sorted(found, key=lambda one: (-one[0], order * one[1]))
     if not _ALL.search(asked.text) and (verb := _asked_verb(asked)):
         # "I grow leeks there" for "what do I grow on my plot?", not what the plot costs.
@@ -607,6 +612,39 @@ def _scored(
     if is_open:
         return scored
     return [one for one in scored if not _is_followed(asked, one, scored)] or scored
+
+
+def _told_along(
+    asked: Question,
+    found: Sequence[tuple[float, int, Candidate]],
+    candidates: Sequence[Candidate],
+) -> list[tuple[float, int, Candidate]]:
+    """Statements that have the value that is asked for, and no topic of their own, in the messages
+    of candidates without such a value, with the scores of these: `my shift is the late one; I'm on
+    from ten till six` for `when's my shift?`."""
+    kinds = asked.expected & {ValueType.DAY, ValueType.TIME, ValueType.NUMBER}
+
+    def has_value(one: Candidate) -> bool:
+        return any(_values(features(one.text), kind) for kind in kinds)
+
+    return [
+        (points, number, other)
+        for points, _, one in (found if kinds else ())
+        if not has_value(one)
+        for number, other in enumerate(candidates)
+        if other.is_of_same_message(one)
+        and not other.is_closed
+        and has_value(other)
+        and _continues(other.text, one.text)
+    ]
+
+
+def _continues(text: str, before: str) -> bool:
+    """Check whether a statement tells more of what another one of its message is about: it has the
+    same subject, a pronoun, or one that the vocabulary does not know."""
+    subject = leading_noun(text)
+    is_open = subject is None or not any(map(is_concept, concepts_of(subject.text) - general()))
+    return is_open and features(text).beings <= features(before).beings
 
 
 def _asked_verb(asked: Question) -> frozenset[str]:
@@ -726,25 +764,55 @@ def _is_told_as_fact(text: str) -> bool:
     nothing that other people say of themselves."""
     said = features(text)
     is_of_others = said.is_reported and not _SAID_OF_SPEAKER.search(text)
-    return not (said.is_negated or ADDITION.search(text) or (is_of_others and said.subject))
+    # "I put it in my bag so as not to forget it": a part tells it.
+    parts = _TOLD_PART.split(_NO_TROUBLE.sub("", text))
+    is_denied = all(map(is_negated, parts))
+    return not (is_denied or ADDITION.search(text) or (is_of_others and said.subject))
+
+
+_TOLD_PART = LazyPattern(r"[,;:] | (?:and|so|because|y|para|porque) ", _I)
+_NO_TROUBLE = LazyPattern(
+    r"\b(?:sin problemas?|no problem|without (?:any )?(?:trouble|problems?))\b", _I
+)
 
 
 def _is_of_another_matter(asked: Question, new: Candidate, old: str) -> bool:
     """Check whether a later statement with another value is about another being, thing or kind of
     number than the answer to a question."""
-    one, other = features(new.text), features(old)
-    beings = features(NOTE.sub("", new.text)).beings
-    of_another = beings - other.beings - features(asked.text).beings - COUPLE
-    secrets = asked.concepts & other.concepts & _SECRETS
-    units = units_of(new.text), units_of(old)
-    return bool(
-        of_another
-        or secrets - one.concepts
-        or (all(units) and not units[0] & units[1])
-        or are_two_of_a_kind(new.text, old)
-        or not _has_what_is_asked(asked, new)
-        or _tells_of_another(asked, new.text, old)
+    text = NOTE.sub("", new.text)
+    secrets = asked.concepts & features(old).concepts & _SECRETS
+    units = units_of(text), units_of(old)
+    # "I've given the key to our neighbour" tells of the key.
+    is_of_place = _WHERE.search(asked.text) or _WHO_HAS.search(asked.text)
+    beings = features(text).beings - features(old).beings - features(asked.text).beings - COUPLE
+    is_of_another = (
+        have_different_owners(text, old)
+        or _has_other_owner(text, asked)
+        or (not is_of_place and (beings or _tells_of_another(asked, text, old)))
     )
+    return bool(
+        is_of_another
+        or secrets - features(text).concepts
+        or (all(units) and not units[0] & units[1])
+        or are_two_of_a_kind(text, old)
+        or not _has_what_is_asked(asked, new)
+        or _names_other_thing(asked, text, old)
+    )
+
+
+def _names_other_thing(asked: Question, new: str, old: str) -> bool:
+    """Check whether a later statement lacks a thing that a question and its answer name, and has
+    another one: `I have knee physio on 7 May` for `when is the knee op?`. What says that something
+    has changed may name what it is now."""
+    if asked.concepts & _SECRETS and units_of(new):
+        # "The gate's hinge cost 30 euros" tells no code.
+        return True
+    if is_changed(new):
+        return False
+    one, other = features(NOTE.sub("", new)), features(old)
+    vague = general() | light() | kin() | _TIMES
+    lost = asked.concepts & other.concepts - one.concepts - vague
+    return bool(lost and things() & one.topic - other.concepts - asked.concepts)
 
 
 def _rare_shared(
@@ -759,8 +827,10 @@ def _rare_shared(
     if not asked.names & value_key(earlier.text) <= words:
         return False
     concepts = frozenset[str]().union(*(features(one.text).concepts for one in told))
-    vague = general() | light() | kin() | _TIMES | concepts_of(" ".join(asked.names))
-    shared = asked.concepts & features(earlier.text).concepts & concepts - vague
+    vague = general() | light() | kin() | _TIMES | concepts_of(" ".join(asked.names)) | {"home"}
+    names = names_besides(asked.text, earlier.text) & words
+    wanted = asked.concepts | concepts_of(" ".join(names))
+    shared = wanted & features(earlier.text).concepts & concepts - vague
     others = [one for one in candidates if one != earlier and one not in told]
     return any(
         sum(concept in features(one.text).concepts for one in others) <= MAX_RARE
@@ -810,6 +880,8 @@ def _has_other_value(asked: Question, new: str, old: str) -> bool:
         return False
     is_of_another = one.beings - other.beings - features(asked.text).beings
     if one.is_negated or is_of_another or are_two_of_a_kind(new, old):
+        return False
+    if _names_other_thing(asked, new, old):
         return False
     if not asked.names & value_key(old) <= value_key(new):
         return False
@@ -940,6 +1012,7 @@ def _cannot_follow(asked: Question, new: Candidate, old: str) -> bool:
         or _is_aside(asked, new.text, one.concepts)
         or are_two_of_a_kind(new.text, old)
         or _tells_of_another(asked, new.text, old)
+        or _names_other_thing(asked, new.text, old)
     )
 
 
@@ -1374,6 +1447,11 @@ _AND_SPEAKER = LazyPattern(r"(?:[\w'’-]+ ){1,4}(?:and i|y yo)\b", _I)
 """`My brother and I run a shop`."""
 
 
+_BESIDE = LazyPattern(
+    r" (?:with|con) (?:[\w'’-]+ ){0,2}?(?:friends|mates|colleagues|amig[oa]s)\b", _I
+)
+
+
 def _other_being(asked: Question, candidate: Candidate, said: Features) -> float:
     """Penalty: what is said of a sister is no answer to a question about oneself, and the other
     way round."""
@@ -1402,6 +1480,9 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     is_wanted = is_wanted or is_object
     if said.beings - asked_beings and not (has_name or is_wanted or is_member):
         speaks_of_self = said.is_own and not said.subject
+        # "Chess with old friends is on Mondays" is about the chess.
+        is_beside = not (said.subject or features(_BESIDE.sub("", candidate.text)).beings)
+        speaks_of_self = speaks_of_self or is_beside
         is_aside = (
             speaks_of_self or _FIRST_PERSON.match(candidate.text)
         ) and "name" not in asked.concepts

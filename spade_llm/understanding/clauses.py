@@ -775,8 +775,15 @@ _APPOSITION = LazyPattern(
     _I,
 )
 """A noun without a verb, which says more of what stands before it: `he's called Bo, our cat`."""
+_HELPS = (
+    r"(?:me|nos) (?!(?:gust|encant|duel|qued|parec|toc|falt|interes|preocup|apetec|cuest|pas|sient"
+    r"|hac|va\b|da\b|vien)\w*)[^\W\d_]{3,}[ae]"
+)
+"""A Spanish verb of what a person does for the speaker, not of what something is to them."""
 _DONE_TO_SPEAKER = LazyPattern(
-    r"^(?:me|nos) [^\W\d_]+[ae](?: \d| (?:en|con|por|cada|a las|muy|bien|mal|siempre)\b|$)", _I
+    r"^(?:me|nos) [^\W\d_]+[ae](?: \d| (?:en|con|por|cada|a las|muy|bien|mal|siempre)\b|$)"
+    rf"|^{_HELPS} (?:el|la|los|las|una?|mis?)\b",
+    _I,
 )
 """A Spanish verb of which the subject stands before it: `el fontanero viene el lunes, me cobra 80`.
 """
@@ -831,7 +838,7 @@ beginning of a story."""
 _SECOND_VERB_ES = LazyPattern(
     rf"^(?P<first>(?P<subject>(?:(?:mi|nuestr[oa]|el|la) (?!(?:{WEEKDAYS}|\d|semana|mes|a[ñn]o"
     r"|d[ií]a|fin|pr[oó]xim[oa]|domingo|tarde|noche|ma[ñn]ana)\b)[\w-]+"
-    r"(?: (?:mayor|menor|median[oa]|peque[ñn][oa]))?"
+    r"(?: (?:mayor|menor|median[oa]|peque[ñn][oa]|de (?:arriba|abajo|al lado|enfrente)))?"
     r"(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+)(?:, [^,;]{2,30},)?)"
     rf" (?:(?:no|ya|ahora|se|les?|l[ao]s?) )*(?!(?:dice|dijo)\b){THIRD_SPANISH}"
     r"(?: (?!(?:que|si|cuando|porque|para|y|e)\b)[^\s;,]+)+)(?:,? y|,)"
@@ -839,7 +846,8 @@ _SECOND_VERB_ES = LazyPattern(
     r"|viene|llega|entra|nace|sale)n? (?:una?|mis?|el|la|los|las|otr[oa]|(?-i:[A-ZÁÉÍÓÚÑ])))"
     r"(?!(?:ahora|ya) (?:est[aá]|vive|va|viene|trabaja) (?-i:[A-ZÁÉÍÓÚÑ]))"
     rf"(?:(?:no|ya|ahora|tambi[eé]n|se|les?|l[ao]s?) )*(?:{THIRD_SPANISH}"
-    r"|(?<=se )[^\W\d_]{3,}[ae]n?) \S.*)$",
+    r"|(?<=se )[^\W\d_]{3,}[ae]n?"
+    rf"|{_HELPS}) \S.*)$",
     _I,
 )
 """The same in the third person: `mi hermana se llama Ana y vive en Lugo`."""
@@ -1420,9 +1428,13 @@ def _kind(text: str) -> ClauseKind:
         return ClauseKind.REQUEST
     if _TOPIC.match(text):
         return ClauseKind.OTHER
-    if _UNREAL.search(text) and not _YES.match(text):
+    if _UNREAL.search(_ONLY_IF.sub("", text)) and not _YES.match(text):
         return ClauseKind.UNREAL
     return ClauseKind.STATEMENT if is_statement(text) or _is_note(text) else ClauseKind.OTHER
+
+
+_ONLY_IF = LazyPattern(r"(?<=\bonly ).* if (?=(?:it|they|he|she|the|there)\b)", _I)
+"""`He'll only eat fish if it's fried` tells a habit."""
 
 
 def _is_note(text: str) -> bool:

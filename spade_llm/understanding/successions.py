@@ -110,10 +110,11 @@ _ANNOUNCES = LazyPattern(
     r"|locat|assign|arrang)\w*|(?:gave|given|assigned|issued) (?:me|us) an?(?:other)?"
     r"|me (?:han )?(?:asign|da|die|pus|toc)\w* otr[oa]"
     r"|cambi\w+|mud\w+|nuev[oa]s?|ascend\w+|adelgaz\w+|engord\w+|crec\w+|cumpl\w+"
-    r"|pas(?:é|ado|amos)|empe[zc]\w+|renov\w+)\b",
+    r"|pas(?:é|ado|amos)|empe[zc]\w+|renov\w+"
+    r"|got(?= (?:my|our|the|that|his|her) .{2,40} wrong\b)|me equivoqu[eé] (?:de|con))\b",
     _I,
 )
-"""Something becomes different."""
+"""Something becomes different, or was told wrongly."""
 _ENGLISH_PAST = LazyPattern(
     r"(?:\w{3,}ed|bought|took|sold|left|quit|lost|gave|threw|broke|split|got|cut|dropped)$", _I
 )

@@ -667,3 +667,75 @@ def test_what_only_has_a_word_of_the_question_follows_nothing() -> None:
     assert answers_of(["I live in Ayr", "I work from home now"], "where do I live?") == [
         "I live in Ayr"
     ]
+
+
+def _told(*messages: tuple[str, ...]) -> list[Candidate]:
+    """The statements of several messages, each with the time of its message."""
+    return [
+        Candidate(text=text, date="2026-11-20", time=f"10:0{number}:00")
+        for number, message in enumerate(messages)
+        for text in message
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "question", "answer"),
+    [
+        (
+            [
+                ("I see the optician on the 14th of March",),
+                ("The optician's girl rang", "They can only fit me in on the 21st"),
+            ],
+            "when am I at the optician's?",
+            "21st",
+        ),
+        (
+            [("The baby should come on 2 May",), ("The scan says the baby will come on 9 May",)],
+            "when is the baby due?",
+            "9 May",
+        ),
+        (
+            [("The shed key is under the pot",), ("I've given the shed key to our neighbour Una",)],
+            "where's the shed key?",
+            "Una",
+        ),
+        (
+            [("La multa es de 90 euros",), ("Con el descuento, la multa queda en 45 euros",)],
+            "¿cuánto es la multa?",
+            "45",
+        ),
+        (
+            [("Hay juicio el 7 de mayo",), ("Se ha aplazado el juicio", "Es el 9 de junio")],
+            "¿cuándo es el juicio?",
+            "9 de junio",
+        ),
+        # The same message tells the time of what only its first statement names.
+        ([("My shift is the late one", "I'm on from ten till six")], "when's my shift?", "ten"),
+    ],
+)
+def test_what_was_told_later_of_the_same_thing_comes_first(
+    told: list[tuple[str, ...]], question: str, answer: str
+) -> None:
+    assert answer in find_answers(question, _told(*told))[0].text
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "question"),
+    [
+        ("The gate code is 4471", "The gate's hinge cost 30 euros", "what's the gate code?"),
+        ("I see the optician on 14 March", "The optician's dog turned 5", "when's the optician?"),
+        ("Mum's knee op is on 3 May", "I have knee physio on 7 May", "when is mum's knee op?"),
+        (
+            "The piano lesson is on Monday",
+            "The piano tuner comes on 4 June",
+            "when's the piano lesson?",
+        ),
+        ("My sons are Rob and Max", "I have two dogs in Hull", "where do my sons live?"),
+    ],
+)
+def test_what_was_told_later_of_another_thing_does_not_come_first(
+    first: str, later: str, question: str
+) -> None:
+    found = find_answers(question, _told((first,), (later,)))
+
+    assert later not in [one.text for one in found[:1]]

@@ -117,9 +117,16 @@ from spade_llm.understanding.wording import in_second_person
         ("he's called Bo, our hamster", ["He's called Bo, our hamster"]),
         (
             "el fontanero viene el lunes, me cobra 80",
-            ["El fontanero viene el lunes, me cobra 80"],
+            ["El fontanero viene el lunes", "El fontanero me cobra 80"],
         ),
         ("como con Kata a la una", ["Como con Kata a la una"]),
+        # What a person does for the speaker has that person as its subject; what pleases them not.
+        (
+            "mi vecina de arriba se llama Fina y me riega las plantas",
+            ["Mi vecina de arriba se llama Fina", "Mi vecina de arriba me riega las plantas"],
+        ),
+        ("mi tía es monja y me gusta el mar", ["Mi tía es monja", "Me gusta el mar"]),
+        ("Gus will only eat cod if it's fried", ["Gus will only eat cod if it's fried"]),
         ("los albañiles vienen el 4", ["Los albañiles vienen el 4"]),
         # Requests to remember in the forms of address of Spain and America.
         ("anotá que mi hermano vive en Rosario", ["Mi hermano vive en Rosario"]),

@@ -497,6 +497,12 @@ def test_a_fact_of_another_matter_is_not_changed(remembered: str, message: str) 
             "we changed the appointment to Friday",
             "I have an appointment with the vet on Friday",
         ),
+        # What was told wrongly.
+        (
+            "The shed code is 4411",
+            "I got the shed code wrong, it's 4412",
+            "The shed code is 4412",
+        ),
         # A town is no street.
         ("Vivo en la calle Feria", "me he mudado a Teruel", "Me he mudado a Teruel"),
         ("I work at Tesco", "I no longer work at Tesco", "I no longer work at Tesco"),
