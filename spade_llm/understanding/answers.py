@@ -722,18 +722,19 @@ def _update(
     """The latest statement behind this one whose message names the same thing, which few others do,
     and which answers otherwise: `the optician rang, they can only fit me in on the 21st` after `I
     see the optician on the 14th`."""
-    later = [one for one in candidates[candidates.index(earlier) + 1 :] if not one.is_closed]
-    for one in reversed(later):
-        told = [each for each in candidates if each == one or each.is_of_same_message(one)]
-        if (
-            not one.is_of_same_message(earlier)
-            and _is_told_as_fact(one.text)
+    later = reversed(candidates[candidates.index(earlier) + 1 :])
+    return next(
+        (
+            one
+            for one in later
+            if not (one.is_closed or one.is_of_same_message(earlier))
             and _has_other_answer(asked, one.text, earlier.text)
+            and _is_told_as_fact(one.text)
             and not _is_of_another_matter(asked, one, earlier.text)
-            and _rare_shared(asked, told, earlier, candidates)
-        ):
-            return one
-    return None
+            and _shares_rare_thing(asked, one, earlier, candidates)
+        ),
+        None,
+    )
 
 
 def _has_other_answer(asked: Question, new: str, old: str) -> bool:
@@ -815,14 +816,12 @@ def _names_other_thing(asked: Question, new: str, old: str) -> bool:
     return bool(lost and things() & one.topic - other.concepts - asked.concepts)
 
 
-def _rare_shared(
-    asked: Question,
-    told: Sequence[Candidate],
-    earlier: Candidate,
-    candidates: Sequence[Candidate],
+def _shares_rare_thing(
+    asked: Question, later: Candidate, earlier: Candidate, candidates: Sequence[Candidate]
 ) -> bool:
-    """Check whether a message (`told`) names something that the question and its answer name, and
-    at most MAX_RARE other statements; and all names of both."""
+    """Check whether the message of a later statement names something that the question and its
+    answer name, and at most MAX_RARE other statements; and all names of both."""
+    told = [one for one in candidates if one == later or one.is_of_same_message(later)]
     words = value_key("; ".join(one.text for one in told))
     if not asked.names & value_key(earlier.text) <= words:
         return False

@@ -525,7 +525,12 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         kind = str(pronoun.lastgroup)
         if kind == "any" and _DOUBLED.match(text, pronoun.start()):
             continue
-        if any(one.fits(kind) and one.start < pronoun.start() for one in noun_phrases(text)):
+        if any(
+            (one.fits(kind) or _OWNED.search(one.text))
+            and one.start < pronoun.start()
+            and not _is_subject_of_object(one, pronoun)
+            for one in noun_phrases(text)
+        ):
             continue
         if _is_meant_inside(kind, text[: pronoun.start()]):
             continue
@@ -538,6 +543,7 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
             for one in latest
             for found in noun_phrases(one)
             if found.fits(kind)
+            and found.text not in text
             and not (_NOT_MEANT.search(found.text) or _is_own_name(found, one))
             # "The vet rang, she's to get two": the patient.
             and not (is_treated and _DOCTOR.match(found.text))
@@ -566,6 +572,19 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         several = next((one for one in noun_phrases(known[-1]) if one.is_plural), None)
         return (several.text, known[-1]) if several else ("", "")
     return "", ""
+
+
+def _is_subject_of_object(mention: Mention, pronoun: re.Match[str]) -> bool:
+    """Check whether a mention is the subject of the clause of which a pronoun is the object, which
+    is another being then: `my brother sits with him`, `Ana viene a bañarla`."""
+    is_object = bool(_OBJECT.match(pronoun[0])) and not mention.start
+    return is_object and not _OWNED.search(mention.text)
+
+
+_OWNED = LazyPattern("['’]s ")
+
+
+_OBJECT = LazyPattern(r"him$|\w{2,}[aeiáéí]r(?:sel[ao]|l[ao])$", _I)
 
 
 def _is_own_name(mention: Mention, statement: str) -> bool:

@@ -665,8 +665,9 @@ def is_apart(message: str, clause: str, new: Statement) -> bool:
     neither it nor the message before it (`message`, with the clause) names its topic, one of its
     names, or the value that is replaced."""
     old = _SINCE.sub("", new.replaced)
-    over = features(" ".join(map(ended_thing, ended_parts(clause))) or message)
-    other = features(old)
+    other, ended = features(old), " ".join(map(ended_thing, ended_parts(clause)))
+    # "They can't make Saturday, so dinner's on Sunday": the dinner.
+    over = features(ended if any(map(is_concept, features(ended).topic)) else message)
     named = over.topic - light() - _OF_ANYTHING
     if not any(map(is_concept, named)):
         # "I went over to Lebara, 9 a month": the price is the topic.
@@ -678,6 +679,8 @@ def is_apart(message: str, clause: str, new: Statement) -> bool:
     if _is_of_other_being(old, message) and _is_of_speaker_alone(message):
         # "I don't drink coffee" says nothing of the colleague who brings it.
         return not named & other.concepts & _DATED
+    if _PREFER.search(clause) and _PREFER.search(old):
+        return False
     dated = (other.values_of(kind) or frozenset() for kind in (ValueType.DAY, ValueType.TIME))
     values = value_key(old) - value_key(new.text) - frozenset().union(*dated)
     if value_key(message) & values:
@@ -700,7 +703,11 @@ def _denies_another(clause: str, named: frozenset[str], old: str) -> bool:
     allergic to eggs`, to nuts)."""
     if place := _AT_NAMED.search(clause):
         return not value_key(place["name"]) & value_key(old)
-    differences = named - features(old).concepts, features(old).topic - features(clause).concepts
+    shared = named & features(old).concepts
+    if not all(is_concept(one) and one not in things() for one in shared):
+        # "I dropped out of law school" ends "I study law".
+        return False
+    differences = named - shared, features(old).topic - features(clause).concepts
     return all(any(map(is_concept, one)) for one in differences)
 
 

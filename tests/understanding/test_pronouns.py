@@ -136,3 +136,13 @@ def test_the_rest_of_a_clause_behind_its_subject_has_no_subject() -> None:
 def test_a_pronoun_that_means_nothing_of_an_earlier_statement(known: str, text: str) -> None:
     assert read_message(text, [known]).statements[0].text.lower().startswith(text[:12].lower())
     assert "(" not in read_message(text, [known]).statements[0].text
+
+
+def test_the_object_is_not_the_subject_of_its_clause() -> None:
+    known = ["My dad Gwyn is 80"]
+
+    told = read_message("my brother Huw sits with him on Saturdays", known).statements
+    assert [one.text for one in told] == ["My brother Huw sits with him on Saturdays (my dad Gwyn)"]
+    # The owner of the subject may be meant.
+    told = read_message("Tim's boss has him in Perth", known).statements
+    assert [one.text for one in told] == ["Tim's boss has him in Perth"]

@@ -497,6 +497,13 @@ def test_a_fact_of_another_matter_is_not_changed(remembered: str, message: str) 
             "we changed the appointment to Friday",
             "I have an appointment with the vet on Friday",
         ),
+        ("I study law in Hull", "I dropped out of law school", "I dropped out of law school"),
+        ("I prefer tea", "I prefer coffee these days", "I prefer coffee these days"),
+        (
+            "Supper with Una is on Saturday",
+            "they can't make Saturday so supper's on Sunday now",
+            "Supper with Una is on Sunday",
+        ),
         # What was told wrongly.
         (
             "The shed code is 4411",
