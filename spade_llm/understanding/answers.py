@@ -285,9 +285,6 @@ _OWN = LazyPattern(
 )
 _SAID_OF_SPEAKER = LazyPattern(
     r"^[^,;]{2,30} (?:(?:said|says)(?: that)?|told me(?: that)?) (?:i|i['’]m)\b"
-    r"|^(?:the )?(?:scan|ultrasound|test|letter|results?|email|text|app|website|allergist|vet"
-    r"|doctor|gp|nurse|physio|dentist|midwife|school|council|hospital|clinic)\b[^,;]{0,20}? says? "
-    r"|^[^,;]{2,30} (?:dice|dijo|ha dicho) que [^,;]*\b(?:me|nos)\b"
     r"|^[^,;]{2,30} (?:me )?(?:ha dicho|dice|dijo) que (?:(?:no|ya|me) )*"
     r"(?:(?!como\b)[^\W\d_]+o|soy|estoy|voy|he)\b",
     _I,
@@ -764,13 +761,21 @@ def _is_told_as_fact(text: str) -> bool:
     """Check whether a statement tells what is so: no plan, nothing that is denied or added, and
     nothing that other people say of themselves."""
     said = features(text)
-    is_of_others = said.is_reported and not _SAID_OF_SPEAKER.search(text)
+    is_known = _SAID_OF_SPEAKER.search(text) or _SAID_BY_OFFICE.search(text)
     # "I put it in my bag so as not to forget it": a part tells it.
     parts = _TOLD_PART.split(_NO_TROUBLE.sub("", text))
     is_denied = all(map(is_negated, parts))
-    return not (is_denied or ADDITION.search(text) or (is_of_others and said.subject))
+    is_of_others = said.is_reported and said.subject and not is_known
+    return not (is_denied or ADDITION.search(text) or is_of_others)
 
 
+_SAID_BY_OFFICE = LazyPattern(
+    r"^(?:the )?(?:scan|ultrasound|test|letter|results?|email|text|app|website|allergist|vet"
+    r"|doctor|gp|nurse|physio|dentist|midwife|school|council|hospital|clinic)\b[^,;]{0,20}? says? "
+    r"|^[^,;]{2,30} (?:dice|dijo|ha dicho) que [^,;]*\b(?:me|nos)\b",
+    _I,
+)
+"""A report by a letter, a doctor or the like, which is not about themselves."""
 _TOLD_PART = LazyPattern(r"[,;:] | (?:and|so|because|y|para|porque) ", _I)
 _NO_TROUBLE = LazyPattern(
     r"\b(?:sin problemas?|no problem|without (?:any )?(?:trouble|problems?))\b", _I
@@ -845,7 +850,8 @@ def _is_news(asked: Question, new: Candidate, old: Candidate) -> bool:
     """Check whether a later statement tells that what an answer names has gone, or has another day
     or place: `finally let the Golf go` for `I drive a Golf`, which is not asked for by its name."""
     one, other = features(new.text), features(old.text)
-    is_uncertain = one.is_reported and not _SAID_OF_SPEAKER.search(new.text)
+    is_known = _SAID_OF_SPEAKER.search(new.text) or _SAID_BY_OFFICE.search(new.text)
+    is_uncertain = one.is_reported and not is_known
     if new.is_closed or is_uncertain or new.is_of_same_message(old) or ADDITION.search(new.text):
         return False
     if _has_other_value(asked, new.text, old.text):

@@ -638,7 +638,8 @@ _ELLIPTIC = (
             r"|diabetic|scared|terrified|afraid|into|from|off to|gonna|going to|about to"
             r"|supposed to|due to|on(?! (?:the )?(?:\d|first|second|third"
             r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day))|living|working|studying|learning"
-            r"|training|moving|going|putting|charging|paying|raising|renting|flying|getting|having|seeing|trying|saving|thinking"
+            r"|training|moving|going|putting|charging|paying|raising|renting|flying|getting"
+            r"|having|seeing|trying|saving|thinking"
             r"|planning|looking forward|reading|taking|starting|expecting)\b \S",
             _I,
         ),

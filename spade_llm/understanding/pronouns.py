@@ -543,7 +543,8 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
             for one in latest
             for found in noun_phrases(one)
             if found.fits(kind)
-            and found.text not in text
+            # "My brother sits with him": not the brother, who was named before, too.
+            and not (_OBJECT.match(pronoun[0]) and found.text in text)
             and not (_NOT_MEANT.search(found.text) or _is_own_name(found, one))
             # "The vet rang, she's to get two": the patient.
             and not (is_treated and _DOCTOR.match(found.text))
@@ -582,9 +583,9 @@ def _is_subject_of_object(mention: Mention, pronoun: re.Match[str]) -> bool:
 
 
 _OWNED = LazyPattern("['’]s ")
-
-
+"""A being of another one: `Tim's boss`."""
 _OBJECT = LazyPattern(r"him$|\w{2,}[aeiáéí]r(?:sel[ao]|l[ao])$", _I)
+"""A pronoun that is never the subject."""
 
 
 def _is_own_name(mention: Mention, statement: str) -> bool:

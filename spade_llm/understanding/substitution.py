@@ -140,7 +140,7 @@ _CAPITAL = LazyPattern(r"\b[A-ZÁÉÍÓÚÑ][\w-]+")
 _CODE = LazyPattern(r"\d[ -]?(?P<behind>[A-Z]{1,4})\b|\b(?P<before>[A-Z]{1,4})[ -]?\d")
 """Letters of a number plate or the like, which are no name: `4521 KLM`."""
 _IN_STREET = LazyPattern(r"\b(?:calle|avenida|plaza|paseo|camino|carrer|r[uú]a) (?:\w+ ){0,2}$", _I)
-_STREET_WORD = LazyPattern(r"\d", _I)
+"""The beginning of a street's name, up to the name itself."""
 _ASIDE = LazyPattern(rf",(?!.*\b{FINITE}\b)[^;]+$", _I)
 _COLOURED = LazyPattern(rf" {TYPED[ValueType.COLOUR].pattern}", _I)
 _FLOOR = LazyPattern(r", (?:flat |piso )?\d[\wºª]*(?: [A-Z]\b)?", _I)
@@ -181,7 +181,7 @@ def is_clean(new: Statement) -> bool:
         return False
     if new.text.count("(") != new.text.count(")"):
         return False
-    if _IN_STREET.search(new.replaced[: place.start]) and not _STREET_WORD.search(value):
+    if _IN_STREET.search(new.replaced[: place.start]) and not re.search(r"\d", value):
         # "I moved to Leeds" names no other street.
         return False
     handles = typed_values(new.replaced).get(ValueType.HANDLE, ())
