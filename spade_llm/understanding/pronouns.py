@@ -69,6 +69,8 @@ _SUBJECT_BEHIND = LazyPattern(
     r"^(?:no |ya |tambi[eé]n |ahora )?(?:se )?(?:(?:ha|han) )?(?:muert|muri|ven|vin|lleg|nac|march"
     r"|ido|vuelt|volv|escap|perd|ca[ií]d|cay|jubil|cas|va|viene)\w*"
     r" (?:(?-i:[A-ZÁÉÍÓÚÑ])|mis? |nuestr|el |la |los |las )"
+    r"|^(?:no |ya )?se (?:ha|han) (?:suspend|aplaz|cancel|anul|retras|adelant|acab|termin|rot"
+    r"|abiert|cerrad)\w* (?:el|la|los|las|lo|mis?|un|una) "
     r"|^(?:ya |ahora )*(?:est[aá]|vive|va|viene|trabaja|duerme) (?-i:[A-ZÁÉÍÓÚÑ])"
     r"|^(?:me )?(?:dice|dijo|cuenta) (?!que\b)(?:\w+ ){1,4}que\b",
     _I,

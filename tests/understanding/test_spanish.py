@@ -399,3 +399,12 @@ def test_who_says_carro_is_not_told_vosotros() -> None:
     assert not uses_ustedes(["Compramos un coche"])
     assert speaks_of_us("Compramos un carro")
     assert not speaks_of_us("Compré un carro")
+
+
+def test_what_is_called_off_names_itself() -> None:
+    told = ["Mi vecino vive en Lugo", "El juicio de la señora Ruiz es el 2 de mayo"]
+
+    current = read_history([*told, "se ha suspendido lo de Ruiz; el nuevo día es el 9"]).current
+    assert not [one for one in current if one.startswith("Mi vecino se ha suspendido")]
+    current = read_history(["itv de la moto el 9 de marzo", "lo de la itv nada"]).current
+    assert current == ["Se ha cancelado lo de la itv"]
