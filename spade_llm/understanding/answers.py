@@ -28,7 +28,7 @@ from spade_llm.understanding.replacement import (
     role_in_state,
     tells_own_home,
 )
-from spade_llm.understanding.substitution import outside, units_of
+from spade_llm.understanding.substitution import LABELLED, outside, units_of
 from spade_llm.understanding.vocabulary import (
     MONTHS,
     WEEKDAYS,
@@ -372,7 +372,8 @@ class Candidate:
     date: str = ""
     """`2026-11-20`; empty if it was said in this conversation."""
     time: str = ""
-    """`14:05:30.250` on that date; empty if unknown. Statements of one message have the same."""
+    """`14:05:30.250` on that date; the number of the message, if it was said in this conversation;
+    empty if unknown. Statements of one message have the same."""
     is_closed: bool = False
     """A later statement replaced it."""
     is_doubtful: bool = False
@@ -813,6 +814,10 @@ def _names_other_thing(asked: Question, new: str, old: str) -> bool:
     if asked.concepts & _SECRETS and units_of(new):
         # "The gate's hinge cost 30 euros" tells no code.
         return True
+    numbered = {one["noun"].lower() for one in LABELLED.finditer(old) if one.start()}
+    if not numbered & set(split_words(asked.text)) <= set(split_words(new)):
+        # "What unit do I drive?": a number without that noun is another one.
+        return True
     if is_changed(new):
         return False
     one, other = features(NOTE.sub("", new)), features(old)
@@ -834,9 +839,10 @@ def _shares_rare_thing(
     vague = general() | light() | kin() | _TIMES | concepts_of(" ".join(asked.names)) | {"home"}
     names = names_besides(asked.text, earlier.text) & words
     wanted = asked.concepts | concepts_of(" ".join(names))
-    shared = wanted & features(earlier.text).concepts & concepts - vague
+    meant = wanted & features(earlier.text).concepts - vague
+    shared = meant & concepts
     others = [one for one in candidates if one != earlier and one not in told]
-    return any(
+    return 3 * len(shared) > len(meant) and any(
         sum(concept in features(one.text).concepts for one in others) <= MAX_RARE
         for concept in shared
     )

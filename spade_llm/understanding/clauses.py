@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
@@ -897,6 +897,10 @@ def _split_message(text: str) -> tuple[Clause, ...]:
         for sentence in split_sentences(" ".join(line.split()))
         for clause in _clauses_of_sentence(sentence)
     ]
+    clauses = [
+        replace(one, kind=ClauseKind.QUESTION) if _is_more_of(before, one) else one
+        for before, one in pairwise([clauses[0], *clauses] if clauses else [])
+    ]
     return tuple(
         Clause(text=one.text, kind=ClauseKind.UNREAL)
         if one.kind is ClauseKind.STATEMENT
@@ -904,6 +908,13 @@ def _split_message(text: str) -> tuple[Clause, ...]:
         else one
         for one in clauses
     )
+
+
+def _is_more_of(question: Clause, clause: Clause) -> bool:
+    """Check whether a clause only says what a question before it means, and corrects nothing that
+    was told: `what's the rego? The number plate, I mean`."""
+    is_value = clause.kind is ClauseKind.OTHER and clause.is_change
+    return question.kind is ClauseKind.QUESTION and is_value
 
 
 _CONTRACTED = {

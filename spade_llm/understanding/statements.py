@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -380,6 +380,8 @@ class StatementHistory:
     held."""
     asked: str = ""
     """The one that was asked for since the last was told; empty: none."""
+    told_in: dict[str, int] = field(default_factory=dict)
+    """The number of the message that told each statement."""
 
     @property
     def spoken_of(self) -> list[str]:
@@ -392,13 +394,15 @@ def read_history(messages: Sequence[str]) -> StatementHistory:
     grows with the square of the number of messages, which callers bound."""
     current: list[str] = []
     former: dict[str, str] = {}
+    told_in: dict[str, int] = {}
     asked = ""
-    for message in messages:
+    for number, message in enumerate(messages, 1):
         known = StatementHistory(current=current, former=former, asked=asked)
         reading = read_message(message, known.spoken_of)
         current = [one for one in current if one != reading.takes_back]
         asked = _asked_about(reading.questions, current) or ("" if reading.statements else asked)
         new = [one.text for one in reading.statements]
+        told_in |= dict.fromkeys(new, number)
         for statement in reading.statements:
             ended = [one for one in current if replaces(statement, one)]
             former |= {
@@ -407,7 +411,7 @@ def read_history(messages: Sequence[str]) -> StatementHistory:
             }
             current = [one for one in current if one not in ended]
             current.append(statement.text)
-    return StatementHistory(current=current, former=former, asked=asked)
+    return StatementHistory(current=current, former=former, asked=asked, told_in=told_in)
 
 
 def _takes_place_of(new: Statement, old: str) -> bool:

@@ -731,6 +731,8 @@ def test_what_was_told_later_of_the_same_thing_comes_first(
             "when's the piano lesson?",
         ),
         ("My sons are Rob and Max", "I have two dogs in Hull", "where do my sons live?"),
+        ("I drive a Volvo, unit 41", "Next load: pickup Sunday 0500", "what unit do I drive?"),
+        ("My knee physio is on Monday", "I booked the tent for 8 May", "when is my knee physio?"),
     ],
 )
 def test_what_was_told_later_of_another_thing_does_not_come_first(

@@ -1027,3 +1027,9 @@ def test_questions_without_accents_and_marks(text: str) -> None:
 )
 def test_a_condition_is_no_fact(text: str) -> None:
     assert [one.kind for one in split_clauses(text)] == [ClauseKind.UNREAL]
+
+
+def test_what_a_question_means_corrects_nothing() -> None:
+    told = ["I lent the camp bed to Nadia across the road"]
+
+    assert not read_message("What's the rego of our car? Number plate I mean", told).statements

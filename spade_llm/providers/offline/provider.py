@@ -395,7 +395,7 @@ class _Rules:
             if not (one.is_doubtful and any(_is_known(one, fact) for fact in facts))
         ]
         current = [
-            Candidate(text=text)
+            Candidate(text=text, time=str(self._told.told_in[text]))
             for text in self._told.current
             # A change of what was told in another conversation: memory has the whole fact.
             if not any(is_repeated(text, fact) for fact in holding)
