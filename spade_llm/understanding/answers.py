@@ -143,11 +143,16 @@ _WH_ENGLISH = r"wh(?:at|ich|o|ose|en|ere)"
 _WH_OTHER = r"how|qu[eé]|cu[aá]l(?:es)?|qui[eé]n(?:es)?|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt[oa]s?"
 _WH_FIRST = LazyPattern(rf"^[¿\s]*(?:(?:and|y|so) )?(?:{_WH_ENGLISH}|{_WH_OTHER})\b", _I)
 _WHEN = LazyPattern(
-    r"\b(?:when(?:['’]?s)?|(?:what|which) (?:day|date|time|year|month)(?:['’]?s)?|cu[aá]ndo"
+    r"\b(?:when(?:['’]?s)?|(?:what|which) (?:day|date|time|year|month)(?:['’]?s)?"
+    r"|which (?:morning|afternoon|evening|night)s?|cu[aá]ndo"
     r"|qu[eé] (?:d[ií]as?|fecha|horas?|a[ñn]o|mes))\b",
     _I,
 )
-_WHICH_DAY = LazyPattern(r"\b(?:(?:what|which) (?:day|date)|qu[eé] (?:d[ií]a|fecha))\b", _I)
+_WHICH_DAY = LazyPattern(
+    r"\b(?:(?:what|which) (?:day|date)|which (?:morning|afternoon|evening|night)s?"
+    r"|qu[eé] (?:d[ií]a|fecha))\b",
+    _I,
+)
 _WHO = LazyPattern(
     r"\b(?:who|what['’]?s? .*\bnames?|called|qui[eé]n(?:es)?|c[oó]mo se llaman?|nombres?)\b", _I
 )
@@ -739,8 +744,12 @@ def _has_other_answer(asked: Question, new: str, old: str) -> bool:
     """Check whether a later statement about the same thing may answer a question otherwise: it has
     another value of the type that is asked for, it tells where something is now, or the question
     asks whether something is so."""
+    one, other = features(new), features(old)
     if kinds := _asked_kinds(asked, old):
-        return any(_has_other(features(new), features(old), kind) for kind in kinds)
+        days = [said.values_of(ValueType.DAY) or frozenset() for said in (one, other)]
+        # "Mondays and Tuesdays" after "Mondays".
+        is_more = ValueType.DAY in kinds and days[1] and days[0] - days[1]
+        return bool(is_more) or any(_has_other(one, other, kind) for kind in kinds)
     if _WHERE.search(asked.text) or _WHO_HAS.search(asked.text):
         is_place = bool(_PLACE.search(new) and _PLACE.search(old))
         return is_place or bool(_HANDED_ON.search(new))
@@ -771,8 +780,9 @@ def _is_told_as_fact(text: str) -> bool:
 
 
 _SAID_BY_OFFICE = LazyPattern(
-    r"^(?:the )?(?:scan|ultrasound|test|letter|results?|email|text|app|website|allergist|vet"
-    r"|doctor|gp|nurse|physio|dentist|midwife|school|council|hospital|clinic)\b[^,;]{0,20}? says? "
+    r" said (?:that )?(?:my|our) |^(?:the )?(?:scan|ultrasound|test|letter|results?|email|text|app"
+    r"|website|allergist|vet|doctor|gp|nurse|physio|dentist|midwife|school|council|hospital"
+    r"|clinic)\b[^,;]{0,20}? says? "
     r"|^[^,;]{2,30} (?:dice|dijo|ha dicho) que [^,;]*\b(?:me|nos)\b",
     _I,
 )
@@ -832,8 +842,9 @@ def _shares_rare_thing(
     """Check whether the message of a later statement names something that the question and its
     answer name, and at most MAX_RARE other statements; and all names of both."""
     told = [one for one in candidates if one == later or one.is_of_same_message(later)]
-    words = value_key("; ".join(one.text for one in told))
-    if not asked.names & value_key(earlier.text) <= words:
+    said = "; ".join(one.text for one in told)
+    words = value_key(said)
+    if not asked.names & value_key(earlier.text) <= words and not _SAME_PLACE.search(said):
         return False
     concepts = frozenset[str]().union(*(features(one.text).concepts for one in told))
     vague = general() | light() | kin() | _TIMES | concepts_of(" ".join(asked.names)) | {"home"}
@@ -841,13 +852,25 @@ def _shares_rare_thing(
     wanted = asked.concepts | concepts_of(" ".join(names))
     meant = wanted & features(earlier.text).concepts - vague
     shared = meant & concepts
+    if 3 * len(shared) <= len(meant):
+        # "The bowls lot voted for Wednesdays, same time": the question names the park only.
+        is_arranged = bool(_ARRANGED.search(said) or _FOLLOWS.search(said) or is_changed(said))
+        shared = features(earlier.text).topic & concepts - vague if is_arranged else frozenset()
     others = [one for one in candidates if one != earlier and one not in told]
-    return 3 * len(shared) > len(meant) and any(
+    return any(
         sum(concept in features(one.text).concepts for one in others) <= MAX_RARE
         for concept in shared
     )
 
 
+_ARRANGED = LazyPattern(
+    r"\b(?:same (?:time|place|day|hour)|still|as usual|voted|from (?:this|next) (?:month|week|year)"
+    r"|in place of|remains?|sick|on leave|mism[oa] (?:hora|d[ií]a|sitio|lugar)"
+    r"|desde (?:este|el) mes|me (?:clav|cobr|sub)\w+|lo hacen|no puede)\b",
+    _I,
+)
+"""Tells an arrangement beside one that was made before."""
+_SAME_PLACE = LazyPattern(r"\b(?:same place|mismo (?:sitio|lugar))\b", _I)
 MAX_RARE = 2
 """Maximum number of other statements that name what two statements have in common."""
 

@@ -709,6 +709,23 @@ def _told(*messages: tuple[str, ...]) -> list[Candidate]:
             "¿cuándo es el juicio?",
             "9 de junio",
         ),
+        # The question names the place only, the news the club.
+        (
+            [
+                ("Darts is on Monday evenings at the Plough",),
+                ("The darts lot voted for Thursdays, same place",),
+            ],
+            "which evening am I at the Plough?",
+            "Thursdays",
+        ),
+        (
+            [
+                ("Descanso los lunes",),
+                ("Los martes no hay nadie, así que descanso lunes y martes",),
+            ],
+            "¿qué días descanso?",
+            "lunes y martes",
+        ),
         # The same message tells the time of what only its first statement names.
         ([("My shift is the late one", "I'm on from ten till six")], "when's my shift?", "ten"),
     ],
