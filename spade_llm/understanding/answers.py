@@ -22,6 +22,7 @@ from spade_llm.understanding.replacement import (
     TITLES,
     Statement,
     are_two_of_a_kind,
+    denies_other_place,
     have_different_owners,
     is_beside,
     replaces,
@@ -828,6 +829,10 @@ def _names_other_thing(asked: Question, new: str, old: str) -> bool:
     if not numbered & set(split_words(asked.text)) <= set(split_words(new)):
         # "What unit do I drive?": a number without that noun is another one.
         return True
+    named = features(asked.text).beings & features(old).beings
+    if _TELLS_NAME_OF.search(new) and named - features(new).concepts:
+        # "We have a boat, its name is Otter" does not tell what the dog is called.
+        return True
     if is_changed(new):
         return False
     one, other = features(NOTE.sub("", new)), features(old)
@@ -871,6 +876,7 @@ _ARRANGED = LazyPattern(
 )
 """Tells an arrangement beside one that was made before."""
 _SAME_PLACE = LazyPattern(r"\b(?:same place|mismo (?:sitio|lugar))\b", _I)
+_TELLS_NAME_OF = LazyPattern(r"\b(?:its|his|her) name is\b|\bse llama\b", _I)
 MAX_RARE = 2
 """Maximum number of other statements that name what two statements have in common."""
 
@@ -1047,6 +1053,7 @@ def _cannot_follow(asked: Question, new: Candidate, old: str) -> bool:
         or are_two_of_a_kind(new.text, old)
         or _tells_of_another(asked, new.text, old)
         or _names_other_thing(asked, new.text, old)
+        or denies_other_place(new.text, old)
     )
 
 

@@ -33,6 +33,7 @@ from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
     general,
+    is_concept,
     is_function_word,
     read_table,
     stems_of,
@@ -613,6 +614,8 @@ def closest(topic: str, statements: Sequence[str]) -> list[int]:
         len(wanted & features(one).concepts)
         + len(stems & stems_of(one)) / 2
         + len(beginnings & _stems(one)) / 2
+        if not _is_other_secret(topic, one)
+        else 0.0
         for one in statements
     ]
     best = max(points, default=0.0)
@@ -765,6 +768,7 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
         for number, one in enumerate(statements)
         if beings <= features(one).beings | features(one).concepts
         and not (is_own and _is_of_being(one))
+        and not _is_other_secret(topic, one)
     ]
     best = max((share for share, _ in covered), default=0.0)
     found = [number for share, number in covered if share >= MIN_COVERAGE and share == best]
@@ -785,7 +789,19 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
         ]
     if not found and "address" in specific <= {"address", "home"}:
         found = [number for number, one in enumerate(statements) if tells_own_home(one)]
-    return (not with_mentions and named) or found or _akin(topic, statements)
+    akin = _akin(topic, statements) if not found else []
+    akin = [number for number in akin if not _is_other_secret(topic, statements[number])]
+    return (not with_mentions and named) or found or akin
+
+
+def _is_other_secret(topic: str, statement: str) -> bool:
+    """Check whether a topic names a code or password of something (`my gym PIN`) that a statement
+    about another one does not name."""
+    wanted, known = concepts_of(topic), features(statement).concepts
+    if not wanted & _SECRETS or not known & _SECRETS:
+        return False
+    what = {one for one in wanted - _SECRETS - general() if is_concept(one)}
+    return ("pin" in wanted - known) or bool(what and not what & known)
 
 
 _OWN_STATE = LazyPattern(

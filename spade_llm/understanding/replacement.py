@@ -701,14 +701,21 @@ def _denies_another(clause: str, named: frozenset[str], old: str) -> bool:
     """Check whether a denial of what is named is not one of an older statement: it denies another
     place (`I no longer work at Acme`, a job at Boots) or another thing of the kind (`I'm not
     allergic to eggs`, to nuts)."""
-    if place := _AT_NAMED.search(clause):
-        return not value_key(place["name"]) & value_key(old)
+    if _AT_NAMED.search(clause):
+        return denies_other_place(clause, old)
     shared = named & features(old).concepts
     if not all(is_concept(one) and one not in things() for one in shared):
         # "I dropped out of law school" ends "I study law".
         return False
     differences = named - shared, features(old).topic - features(clause).concepts
     return all(any(map(is_concept, one)) for one in differences)
+
+
+def denies_other_place(denial: str, old: str) -> bool:
+    """Check whether a text denies something of a place that an older statement does not name: `I no
+    longer work at Acme`, `I'm a plumber`."""
+    place = _AT_NAMED.search(denial) if is_denial(denial) else None
+    return place is not None and not value_key(place["name"]) & value_key(old)
 
 
 def _is_of_other_being(statement: str, message: str) -> bool:

@@ -758,3 +758,11 @@ def test_what_was_told_later_of_another_thing_does_not_come_first(
     found = find_answers(question, _told((first,), (later,)))
 
     assert later not in [one.text for one in found[:1]]
+
+
+def test_the_name_of_a_boat_and_the_end_of_a_job_are_no_news_of_others() -> None:
+    dog, boat = "Our dog is called Rex", "We have a boat we built ourselves, its name is Otter"
+    trade, end = "I'm a plumber from Cork", "I no longer work at Tesco"
+
+    assert find_answers("what's our dog called?", _told((dog,), (boat,)))[0].text == dog
+    assert find_answers("what do I do for a living?", _told((trade,), (end,)))[0].text == trade

@@ -24,6 +24,7 @@ from spade_llm.understanding.forgetting import (
     MAX_CHARS,
     closest,
     implied_request,
+    matching,
     read_forget_request,
 )
 from tests.assistant.turn.test_turn_failures import an_assistant, an_utterance
@@ -666,6 +667,14 @@ def test_a_request_in_other_forms_means_no_fact_of_the_same_day() -> None:
     assert closest("letter council lorry Thursday", facts) == []
     assert closest("the gardener", facts) == [0]
     assert closest("Thursdays", facts) == [0]
+
+
+@pytest.mark.parametrize("topic", ["my gym PIN", "my PIN", "my bank password", "the card's PIN"])
+def test_a_secret_of_something_else_is_not_meant(topic: str) -> None:
+    facts = ["The wifi password is heron4", "Our dog is called Rex"]
+
+    assert matching(topic, facts) == closest(topic, facts) == []
+    assert matching("the wifi code", facts) == [0]
 
 
 class AwayOnce:
