@@ -727,10 +727,10 @@ def test_any_text_can_be_read(text: str, earlier: list[str]) -> None:
 def test_long_messages_are_read_in_linear_time(unit: str, end: str, begin: str) -> None:
     text = begin + unit * (4000 // len(unit)) + end
 
-    started_s = time.perf_counter()
+    started_s = time.process_time()
     read_message(text, ["Ann is my boss"])
     replaces(Statement(text="I live in Rome"), text)
-    assert time.perf_counter() - started_s < 1.0
+    assert time.process_time() - started_s < 1.0
 
 
 def test_what_an_announcement_leads_to_stays_with_it() -> None:
