@@ -971,6 +971,8 @@ _EQUALS = LazyPattern(
 """A note with a sign for its verb: `supervisor = Dr Hill`."""
 _ASIDE = LazyPattern(r",? \b(?:btw|tbh|ngl|by the way|por cierto)\b(?=\s*[,;])", _I)
 """Words inside a sentence that say nothing."""
+_PLEASE = LazyPattern(r", (?:please|por favor|porfa|si puedes?|if you can), ", _I)
+"""A polite word between a verb and its object: `erase, please, my number`."""
 
 
 def spelled_out(text: str) -> str:
@@ -981,7 +983,7 @@ def spelled_out(text: str) -> str:
     text = _BARE_WILL.sub("I'll ", _BARE_WE.sub("we're ", text))
     text = _EQUALS.sub(r"\g<thing> is ", text)
     text = _BARE_OWNER.sub(lambda found: f"{found[0].rstrip()[:-1]}'s ", text)
-    return _ASIDE.sub("", text)
+    return _PLEASE.sub(" ", _ASIDE.sub("", text))
 
 
 def _clauses_of_sentence(sentence: str) -> list[Clause]:

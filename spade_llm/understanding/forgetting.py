@@ -421,11 +421,7 @@ def read_forget_request(text: str) -> ForgetRequest | None:
 
 
 def _normalized(text: str) -> str:
-    return _PLEASE.sub(" ", plain_spanish(spelled_out(" ".join(text[:MAX_CHARS].split()))))
-
-
-_PLEASE = LazyPattern(r", (?:please|por favor|porfa|si puedes?|if you can), ", _I)
-"""A polite word between a verb and its object: `erase, please, my number`."""
+    return plain_spanish(spelled_out(" ".join(text[:MAX_CHARS].split())))
 
 
 def _read_plain_request(text: str) -> _Found | None:

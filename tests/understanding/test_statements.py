@@ -1033,3 +1033,8 @@ def test_what_a_question_means_corrects_nothing() -> None:
     told = ["I lent the camp bed to Nadia across the road"]
 
     assert not read_message("What's the rego of our car? Number plate I mean", told).statements
+
+
+@pytest.mark.parametrize("text", ["delete, please, my gym PIN", "borra, por favor, mi PIN"])
+def test_a_polite_order_is_no_fact(text: str) -> None:
+    assert not read_message(text).statements
