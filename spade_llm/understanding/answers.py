@@ -723,8 +723,8 @@ def _follower(
 def _update(
     asked: Question, earlier: Candidate, candidates: Sequence[Candidate]
 ) -> Candidate | None:
-    """The latest statement behind this one whose message names the same thing, which few others do,
-    and which answers otherwise: `the optician rang, they can only fit me in on the 21st` after `I
+    """The latest statement behind this one that answers otherwise, and names in its message the
+    same thing, as few others do: `the optician rang, they can only fit me in on the 21st` after `I
     see the optician on the 14th`."""
     later = reversed(candidates[candidates.index(earlier) + 1 :])
     return next(

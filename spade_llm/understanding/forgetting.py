@@ -796,8 +796,12 @@ def _is_other_secret(topic: str, statement: str) -> bool:
     wanted, known = concepts_of(topic), features(statement).concepts
     if not wanted & _SECRETS or not known & _SECRETS:
         return False
-    what = {one for one in wanted - _SECRETS - general() if is_concept(one)}
-    return ("pin" in wanted - known) or bool(what and not what & known)
+    if "wifi" in known - wanted and "pin" in wanted:
+        return True
+    what, of_known = (
+        {one for one in said - _SECRETS - general() if is_concept(one)} for said in (wanted, known)
+    )
+    return bool(what and of_known and not what & of_known)
 
 
 _OWN_STATE = LazyPattern(
