@@ -791,17 +791,12 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
 
 
 def _is_other_secret(topic: str, statement: str) -> bool:
-    """Check whether a topic names a code or password of something (`my gym PIN`) that a statement
-    about another one does not name."""
+    """Check whether a statement tells the password of the wifi, and a topic is a PIN, or a password
+    of something else (`my bank password`)."""
     wanted, known = concepts_of(topic), features(statement).concepts
-    if not wanted & _SECRETS or not known & _SECRETS:
-        return False
-    if "wifi" in known - wanted and "pin" in wanted:
-        return True
-    what, of_known = (
-        {one for one in said - _SECRETS - general() if is_concept(one)} for said in (wanted, known)
-    )
-    return bool(what and of_known and not what & of_known)
+    is_of_thing = any(map(is_concept, wanted - _SECRETS - general()))
+    is_secret = bool(wanted & _SECRETS) and ("pin" in wanted or is_of_thing)
+    return is_secret and "wifi" in known - wanted
 
 
 _OWN_STATE = LazyPattern(
