@@ -19,6 +19,7 @@ from spade_llm.understanding.replacement import (
     FORMER,
     HABIT,
     REASON,
+    SECRETS,
     TITLES,
     Statement,
     are_two_of_a_kind,
@@ -754,9 +755,9 @@ def _has_other_answer(asked: Question, new: str, old: str) -> bool:
     if _WHERE.search(asked.text) or _WHO_HAS.search(asked.text):
         is_place = bool(_PLACE.search(new) and _PLACE.search(old))
         return is_place or bool(_HANDED_ON.search(new))
-    named = (asked.concepts & features(old).concepts) - general() - light()
+    named = (asked.concepts & other.concepts) - general() - light()
     is_whether = not (asked.expected or _FOR_VALUE.search(asked.text))
-    return is_whether and 2 * len(named & features(new).concepts) >= len(named)
+    return is_whether and 2 * len(named & one.concepts) >= len(named)
 
 
 def _asked_kinds(asked: Question, answer: str) -> frozenset[ValueType]:
@@ -772,12 +773,17 @@ def _is_told_as_fact(text: str) -> bool:
     """Check whether a statement tells what is so: no plan, nothing that is denied or added, and
     nothing that other people say of themselves."""
     said = features(text)
-    is_known = _SAID_OF_SPEAKER.search(text) or _SAID_BY_OFFICE.search(text)
     # "I put it in my bag so as not to forget it": a part tells it.
     parts = _TOLD_PART.split(_NO_TROUBLE.sub("", text))
     is_denied = all(map(is_negated, parts))
-    is_of_others = said.is_reported and said.subject and not is_known
+    is_of_others = bool(said.subject) and _is_hearsay(text)
     return not (is_denied or ADDITION.search(text) or is_of_others)
+
+
+def _is_hearsay(text: str) -> bool:
+    """Check whether a statement only reports what other people say of themselves."""
+    is_known = _SAID_OF_SPEAKER.search(text) or _SAID_BY_OFFICE.search(text)
+    return features(text).is_reported and not is_known
 
 
 _SAID_BY_OFFICE = LazyPattern(
@@ -798,7 +804,7 @@ def _is_of_another_matter(asked: Question, new: Candidate, old: str) -> bool:
     """Check whether a later statement with another value is about another being, thing or kind of
     number than the answer to a question."""
     text = NOTE.sub("", new.text)
-    secrets = asked.concepts & features(old).concepts & _SECRETS
+    secrets = asked.concepts & features(old).concepts & SECRETS
     units = units_of(text), units_of(old)
     # "I've given the key to our neighbour" tells of the key.
     is_of_place = _WHERE.search(asked.text) or _WHO_HAS.search(asked.text)
@@ -822,7 +828,7 @@ def _names_other_thing(asked: Question, new: str, old: str) -> bool:
     """Check whether a later statement lacks a thing that a question and its answer name, and has
     another one: `I have knee physio on 7 May` for `when is the knee op?`. What says that something
     has changed may name what it is now."""
-    if asked.concepts & _SECRETS and units_of(new):
+    if asked.concepts & SECRETS and units_of(new):
         # "The gate's hinge cost 30 euros" tells no code.
         return True
     numbered = {one["noun"].lower() for one in LABELLED.finditer(old) if one.start()}
@@ -876,6 +882,7 @@ _ARRANGED = LazyPattern(
 )
 """Tells an arrangement beside one that was made before."""
 _SAME_PLACE = LazyPattern(r"\b(?:same place|mismo (?:sitio|lugar))\b", _I)
+"""Stands for a place that was named before."""
 _TELLS_NAME_OF = LazyPattern(r"\b(?:its|his|her) name is\b|\bse llama\b", _I)
 MAX_RARE = 2
 """Maximum number of other statements that name what two statements have in common."""
@@ -885,9 +892,8 @@ def _is_news(asked: Question, new: Candidate, old: Candidate) -> bool:
     """Check whether a later statement tells that what an answer names has gone, or has another day
     or place: `finally let the Golf go` for `I drive a Golf`, which is not asked for by its name."""
     one, other = features(new.text), features(old.text)
-    is_known = _SAID_OF_SPEAKER.search(new.text) or _SAID_BY_OFFICE.search(new.text)
-    is_uncertain = one.is_reported and not is_known
-    if new.is_closed or is_uncertain or new.is_of_same_message(old) or ADDITION.search(new.text):
+    is_added = bool(ADDITION.search(new.text))
+    if new.is_closed or is_added or _is_hearsay(new.text) or new.is_of_same_message(old):
         return False
     if _has_other_value(asked, new.text, old.text):
         return True
@@ -1072,7 +1078,7 @@ def _tells_whether(asked: Question, new: str, old: str) -> bool:
 def _is_aside(asked: Question, text: str, concepts: frozenset[str]) -> bool:
     """Check whether a statement tells a number or code, or only has the word for a home: `the wifi
     password at home is …` does not tell where somebody lives."""
-    if concepts & (_SECRETS | {"number"}) - asked.concepts:
+    if concepts & (SECRETS | {"number"}) - asked.concepts:
         return True
     is_of_home = asked.concepts & concepts - general() == {"home"}
     return is_of_home and is_about_speaker(asked.text) and not tells_own_home(text)
@@ -1160,7 +1166,7 @@ def _is_followed(
     over = features(ended[2].text)
     topic = asked.concepts & over.concepts - general()
     is_over = over.is_ended or bool(_NO_LONGER.search(ended[2].text))
-    names = over.values_of(ValueType.NAME) or frozenset()
+    names = over.names
     return is_over and any(
         points >= ended[0] - PENALTY
         # "Dr Hill has retired" ends what names her, and is followed by any other doctor.
@@ -1360,7 +1366,7 @@ def _shared(asked: Question, candidate: Candidate, said: Features) -> frozenset[
 
 def _of_other_thing(asked: Question, candidate: Candidate, said: Features) -> float:
     """Penalty: the code of the flat is not the flat, and invoice 2031 is not invoice 2033."""
-    is_secret = bool(said.concepts & _SECRETS) and not asked.concepts & _SECRETS
+    is_secret = bool(said.concepts & SECRETS) and not asked.concepts & SECRETS
     penalty = SMALL_PENALTY if is_secret else 0.0
     numbers = set(_LONG_NUMBER.findall(asked.text))
     others = set(_LONG_NUMBER.findall(candidate.text)) if numbers else set()
@@ -1491,6 +1497,7 @@ _AND_SPEAKER = LazyPattern(r"(?:[\w'’-]+ ){1,4}(?:and i|y yo)\b", _I)
 _BESIDE = LazyPattern(
     r" (?:with|con) (?:[\w'’-]+ ){0,2}?(?:friends|mates|colleagues|amig[oa]s)\b", _I
 )
+"""Companions, of whom a statement is not: `chess with old friends`."""
 
 
 def _other_being(asked: Question, candidate: Candidate, said: Features) -> float:
@@ -1534,7 +1541,7 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     is_meant = is_meant or is_head
     # "Who is the vet of our cats?" is not answered by what is told of the cats.
     penalty += PENALTY * (bool(head) - is_head)
-    names = said.values_of(ValueType.NAME) or frozenset()
+    names = said.names
     has_other_name = bool(asked.names and names and not is_named and not is_own)
     if asked_beings and (has_other_name or not (is_asked or has_name or is_meant)):
         # "My son Leo" is not "my son Ben".
@@ -1698,7 +1705,6 @@ _ATTRIBUTES = frozenset({
 """Relations that only say something together with what has them."""
 _PROVIDERS = frozenset({"bank", "bill", "insurance", "phone", "provider", "wifi"})
 """`Who do I bank with?` asks for a company."""
-_SECRETS = frozenset({"code", "password", "pin"})
 _CLASSES_OF_BEINGS = frozenset({"family", "animal", "sibling", "parent", "person"})
 _DEPENDANTS = frozenset({"cat", "child", "daughter", "dog", "hamster", "pet", "rabbit", "son"})
 _ROLES = frozenset({"boss", "dentist", "doctor", "paediatrician", "teacher", "vet"})
@@ -1907,7 +1913,7 @@ def _group(text: str) -> str:
     if is_event or is_dated or (of_text.is_plan and ValueType.DAY in when):
         return "plans"
     is_of_being = bool(of_text.concepts & kin()) or _is_about_another(text, "")
-    if is_of_being and not of_text.concepts & _SECRETS:
+    if is_of_being and not of_text.concepts & SECRETS:
         return "people"
     if of_text.concepts & _TASTES:
         return "tastes"

@@ -502,16 +502,12 @@ def _relabelled(text: str, every: Sequence[str], *, is_change: bool) -> Statemen
             is_same = features(one).beings == beings and not have_different_owners(text, one)
             names = [values_of_part(said).get(ValueType.NAME) for said in (text, one)]
             is_price = "price" in concepts_of(label["noun"])
-            if not is_price and all(names) and not value_key(text) & _names_of(one):
+            if not is_price and all(names) and not value_key(text) & features(one).names:
                 # "They put me in a Scania, unit 52" is not the Volvo, unit 41.
                 continue
             if found and found["number"] != label["number"] and is_same:
                 return with_part(one, *found.span("number"), label["number"])
     return None
-
-
-def _names_of(statement: str) -> frozenset[str]:
-    return features(statement).values_of(ValueType.NAME) or frozenset()
 
 
 def about(said: str, part: str, known: Sequence[str]) -> Sequence[str]:

@@ -241,6 +241,11 @@ class Features:
         """True if it denies something, or says that it is over."""
         return self.is_negated or self.is_ended
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Words of its names."""
+        return self.values_of(ValueType.NAME) or frozenset()
+
     def values_of(self, kind: ValueType) -> frozenset[str] | None:
         """Words of the values of this type; None if there is none."""
         return dict(self.values).get(kind)

@@ -21,6 +21,7 @@ from spade_llm.understanding.features import NOTE, features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
     COPULA,
+    SECRETS,
     Statement,
     are_two_of_a_kind,
     replaces,
@@ -776,12 +777,12 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     found = [number for number in found if words <= stems_of(statements[number])] or found
     # "What I earn" is the salary rather than the bonus that is paid in April.
     named = [number for number in found if specific & _subject_concepts(statements[number])]
-    if not found and specific & _SECRETS and specific - _SECRETS:
+    if not found and specific & SECRETS and specific - SECRETS:
         # "The wifi password" is what "the wifi at mum's is …" tells.
         found = [
             number
             for number, one in enumerate(statements)
-            if specific - _SECRETS <= _subject_concepts(one)
+            if specific - SECRETS <= _subject_concepts(one)
         ]
     if not found and "address" in specific <= {"address", "home"}:
         found = [number for number, one in enumerate(statements) if tells_own_home(one)]
@@ -794,8 +795,8 @@ def _is_other_secret(topic: str, statement: str) -> bool:
     """Check whether a statement tells the password of the wifi, and a topic is a PIN, or a password
     of something else (`my bank password`)."""
     wanted, known = concepts_of(topic), features(statement).concepts
-    is_of_thing = any(map(is_concept, wanted - _SECRETS - general()))
-    is_secret = bool(wanted & _SECRETS) and ("pin" in wanted or is_of_thing)
+    is_of_thing = any(map(is_concept, wanted - SECRETS - general()))
+    is_secret = bool(wanted & SECRETS) and ("pin" in wanted or is_of_thing)
     return is_secret and "wifi" in known - wanted
 
 
@@ -896,8 +897,6 @@ _OF_MANY = frozenset({
     "clothes", "health", "illness", "injury", "instrument", "medicine", "plant", "symptom",
 })  # fmt: skip
 """Concepts of many different things: depression is not asthma."""
-_SECRETS = frozenset({"password", "code", "pin"})
-"""Concepts of values that people tell without these words: `the wifi is sunflower42`."""
 _THIRD_PERSON = LazyPattern(r"\b(?:the user|el usuario|la usuaria)\b", _I)
 
 

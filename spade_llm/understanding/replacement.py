@@ -206,6 +206,8 @@ _OF_SUBJECT = frozenset({
 """Concepts of facts that an event ends for its subject, without naming a thing."""
 _HELD_BY_TURNS = frozenset({"shift", "team", "diet"})
 """Relations of which another one begins when the former one ends, whatever names it."""
+SECRETS = frozenset({"code", "password", "pin"})
+"""Concepts of values that people tell without these words: `the wifi is sunflower42`."""
 _OF_THINGS = frozenset({
     "phone", "email", "owe", "password", "code", "wifi", "size", "height", "weight",
 })  # fmt: skip
@@ -461,8 +463,7 @@ def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
     subjects = ((said.subject & said.beings or said.beings) - COUPLE for said in (one, other))
     # What was mended need not be what was broken.
     shared = one.topic & other.topic - {"break", "breakdown", "lose", "steal", "lend", "owe"}
-    names = (said.values_of(ValueType.NAME) or frozenset() for said in (one, other))
-    is_named = bool(frozenset.intersection(*names))
+    is_named = bool(one.names & other.names)
     is_about_it = is_named or bool(other.concepts & _OF_SUBJECT or shared)
     return len(set(subjects)) == 1 and not is_of_job and is_about_it
 
@@ -573,7 +574,7 @@ def is_end_of_another(new: str, old: str) -> bool:
     subject = leading_noun(new)
     if companions := _AND_I.match(new):
         # "Ann and I broke up" says nothing of Eve.
-        named = features(old).values_of(ValueType.NAME) or frozenset()
+        named = features(old).names
         return bool(named) and not named & value_key(companions[0])
     if subject is None or not subject.is_named:
         return False
@@ -627,6 +628,7 @@ def _are_personal(new: str, old: str, shared: frozenset[str]) -> bool:
 
 
 _PERSONAL = frozenset({"allergy", "diet", "like", "dislike", "smoke", "illness", "home", "work"})
+"""Relations of each person apart: one's diet says nothing of another's."""
 
 
 def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
@@ -660,7 +662,7 @@ def _is_one_of_two(denial: str, one: str, other: str) -> bool:
     return is_of_kind and bool(value_key(one) <= named) != bool(value_key(other) <= named)
 
 
-def is_apart(message: str, clause: str, new: Statement) -> bool:
+def is_unrelated(message: str, clause: str, new: Statement) -> bool:
     """Check whether a clause has nothing to do with the older statement that it would change: that
     neither it nor the message before it (`message`, with the clause) names its topic, one of its
     names, or the value that is replaced."""
@@ -672,8 +674,8 @@ def is_apart(message: str, clause: str, new: Statement) -> bool:
     if not any(map(is_concept, named)):
         # "I went over to Lebara, 9 a month": the price is the topic.
         named |= over.concepts & {"price"}
-    names = [said.values_of(ValueType.NAME) or frozenset() for said in (over, other)]
-    if features(message).is_ended and all(names) and not value_key(message) & names[1]:
+    is_of_names = bool(over.names and other.names)
+    if features(message).is_ended and is_of_names and not value_key(message) & other.names:
         # "Dr Ruiz retired" says nothing of Dr Soler.
         return True
     if _is_of_other_being(old, message) and _is_of_speaker_alone(message):
@@ -685,7 +687,7 @@ def is_apart(message: str, clause: str, new: Statement) -> bool:
     values = value_key(old) - value_key(new.text) - frozenset().union(*dated)
     if value_key(message) & values:
         return False
-    if not named & other.concepts and not names[0] & names[1]:
+    if not named & other.concepts and not over.names & other.names:
         return True
     # "We changed the wifi password" says nothing of the PIN.
     what = named - _CODES if named & _CODES else frozenset()
@@ -730,7 +732,7 @@ _SINCE = LazyPattern(r",? (?:since|desde) .*$", _I)
 _OF_ANYTHING = frozenset({"name", "number", "like", "dislike"})
 """Relations that tell nothing of what is named, numbered or liked."""
 _AT_NAMED = LazyPattern(r"\b(?:at|for|in|en|para) (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)", _I)
-_CODES = frozenset({"password", "code", "pin", "key"})
+_CODES = SECRETS | {"key"}
 
 
 def are_two_of_a_kind(new: str, old: str) -> bool:

@@ -25,6 +25,7 @@ from spade_llm.understanding.replacement import (
     COPULA,
     INTRODUCES,
     PAIR,
+    SECRETS,
     Statement,
     is_of_another,
     is_of_other_home,
@@ -120,7 +121,6 @@ _BEFORE_PLACE = LazyPattern(r"\b(?:at|in|to|from|en|al?|de) $", _I)
 _FORMER = LazyPattern(r"\bused to\b|\bsol[ií]a\b|\bantes era\b", _I)
 """Tells what was so before what was told."""
 _HOME = frozenset({"home"})
-_SECRETS = frozenset({"code", "password", "pin"})
 _CHOICE = LazyPattern(
     r"\b(?:use|using|bank|support|drive|with|on|watch|read|drink|order|uso|usamos|con|de|del"
     r"|conduzco|tengo|have|go|voy|is|es)\b",
@@ -329,7 +329,7 @@ def _is_of_other_thing(text: str, earlier: str, shared: frozenset[str]) -> bool:
     different things: another's home, a code and a dose, Ann's deadline and Acme's."""
     if shared <= _HOME and is_of_other_home(text, earlier):
         return True
-    if bool(concepts_of(text) & _SECRETS) != bool(features(earlier).concepts & _SECRETS):
+    if bool(concepts_of(text) & SECRETS) != bool(features(earlier).concepts & SECRETS):
         return True
     subject = leading_noun(text)
     is_named = subject is not None and subject.is_named and subject.text not in earlier

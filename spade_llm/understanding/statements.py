@@ -47,7 +47,7 @@ from spade_llm.understanding.pronouns import (
     with_person,
     with_role,
 )
-from spade_llm.understanding.replacement import INTRODUCES, Statement, is_apart, replaces
+from spade_llm.understanding.replacement import INTRODUCES, Statement, is_unrelated, replaces
 from spade_llm.understanding.slots import found_at_last, in_same_slot, swapped, value_of_pronoun
 from spade_llm.understanding.spelling import with_known_names
 from spade_llm.understanding.substitution import (
@@ -490,7 +490,7 @@ def _statements_of_related(
     apart = [
         one.replaced
         for one in changed
-        if one.replaced in remembered and is_apart(said, clause.text, one)
+        if one.replaced in remembered and is_unrelated(said, clause.text, one)
     ]
     if not apart:
         return found, changing
