@@ -24,6 +24,7 @@ from spade_llm.understanding.replacement import (
     Statement,
     are_two_of_a_kind,
     denies_other_place,
+    denies_other_thing,
     have_different_owners,
     is_beside,
     replaces,
@@ -33,6 +34,7 @@ from spade_llm.understanding.replacement import (
 from spade_llm.understanding.substitution import LABELLED, outside, units_of
 from spade_llm.understanding.vocabulary import (
     MONTHS,
+    WEEKDAY_CONCEPTS,
     WEEKDAYS,
     ValueType,
     concepts_of,
@@ -233,7 +235,8 @@ _WHERE = LazyPattern(
     r"\b(?:where|which (?:city|country|town)|d[oó]nde|qu[eé] (?:ciudad|pa[ií]s))\b", _I
 )
 _HOW_MANY = LazyPattern(
-    r"\b(?:how (?:many|much|old|tall|long|far|often)|(?:what|which) (?:number|size|age)"
+    r"\b(?:how (?:many|much|old|tall|long|far|often|heavy)|(?:what|which) (?:number|size|age)"
+    r"|what do(?:es)? (?:\w+ )?\w+ (?:weigh|earn)"
     r"|what(?:['’]s| is) (?:my|our) (?:salary|wage|rent|income|pension)\b"
     r"|cu[aá]l es (?:mi|nuestr[oa]) (?:sueldo|salario|alquiler|pensi[oó]n)\b"
     r"|what(?:['’]s| is) (?:my|the"
@@ -347,6 +350,14 @@ _ASKED_ACT = LazyPattern(
     _I,
 )
 """The verb of a question about what the speaker does: `what do I grow?`."""
+_ASKED_NOUN = LazyPattern(
+    r"^[¿\s]*(?:what|which|qu[eé]|cu[aá]l) (?P<noun>\w{3,}) (?:am|is|are|do|does|did|was|were|have"
+    r"|has|tengo|tenemos|es|est[aá]|estoy)\b"
+    r"|^[¿\s]*(?:what(?:['’]?s| is) (?:the|my|our)|cu[aá]l es (?:el|la|mi)) (?P<noun2>\w{3,})"
+    r" (?:for|of|to|de|del|para)\b",
+    _I,
+)
+"""The thing that a question asks for: `what seat am I in?`, `what's the code for my locker?`."""
 _ASKED_VERB = LazyPattern(
     r"^[¿\s]*(?:qu[eé]|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt\w+) (?:me |lo |la )?"
     r"(?P<verb>[^\W\d_]{3,}o)\b",
@@ -614,9 +625,25 @@ def _scored(
     if not _ALL.search(asked.text) and (verb := _asked_verb(asked)):
         # "I grow leeks there" for "what do I grow on my plot?", not what the plot costs.
         scored = [one for one in scored if verb <= stems_of(one[2].text)] or scored
+    if head := _ASKED_NOUN.match(asked.text):
+        # "My seat is 23C" for "what seat am I in on the flight?", not when the flight is.
+        noun = stems_of(head["noun"] or head["noun2"])
+        scored = [one for one in scored if noun & stems_of(one[2].text)] or scored
+    if _FOR_VALUE.search(asked.text) and not is_negated(asked.text):
+        scored = [one for one in scored if not _denies_beside(one[2], scored)]
     if is_open:
         return scored
     return [one for one in scored if not _is_followed(asked, one, scored)] or scored
+
+
+def _denies_beside(one: Candidate, scored: Sequence[tuple[float, int, Candidate]]) -> bool:
+    """Check whether a candidate denies something else than another one tells: `I'm not allergic to
+    milk` does not answer `what am I allergic to?`, if an allergy is known."""
+    return features(one.text).is_negated and any(
+        denies_other_thing(one.text, other.text)
+        for _, _, other in scored
+        if not features(other.text).is_negated
+    )
 
 
 def _told_along(
@@ -715,10 +742,21 @@ def _follower(
     is sure of that."""
     if not asked.concepts & features(earlier.text).concepts:
         return None
-    later = [*reversed(candidates[candidates.index(earlier) + 1 :])]
+    later = _later(earlier, candidates)
     found = next((one for one in later if _may_follow(asked, one, earlier.text)), None)
     found = found or next((one for one in later if _is_news(asked, one, earlier)), None)
     return found or _update(asked, earlier, candidates)
+
+
+def _later(earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """The statements behind one, latest first, without those of what was so long ago and denials
+    of something else."""
+    behind = candidates[candidates.index(earlier) + 1 :]
+    return [
+        one
+        for one in reversed(behind)
+        if not (_USED_TO.search(one.text) or denies_other_thing(one.text, earlier.text))
+    ]
 
 
 def _update(
@@ -727,11 +765,10 @@ def _update(
     """The latest statement behind this one that answers otherwise, and names in its message the
     same thing, as few others do: `the optician rang, they can only fit me in on the 21st` after `I
     see the optician on the 14th`."""
-    later = reversed(candidates[candidates.index(earlier) + 1 :])
     return next(
         (
             one
-            for one in later
+            for one in _later(earlier, candidates)
             if not (one.is_closed or one.is_of_same_message(earlier))
             and _has_other_answer(asked, one.text, earlier.text)
             and _is_told_as_fact(one.text)
@@ -1137,17 +1174,37 @@ def _values(said: Features, kind: ValueType) -> frozenset[str] | None:
 def find_about(topic: str, candidates: Sequence[Candidate]) -> list[Candidate]:
     """The statements that hold and name all that a topic names, oldest first, at most MAX_ABOUT."""
     named = stems_of(topic)
-    wanted = concepts_of(_with_being(topic[:1].upper() + topic[1:], candidates)) - general()
+    wanted = concepts_of(_with_being(topic[:1].upper() + topic[1:], candidates)) & kin()
+    open_ones = [one for one in candidates if not one.is_closed]
+    names = _names_of_beings((one.text for one in open_ones), wanted)
     found = [
         one
-        for one in candidates
-        if not one.is_closed
-        and (
-            (named and named <= stems_of(one.text))
-            or (wanted and wanted & kin() and wanted & kin() <= features(one.text).concepts)
-        )
+        for one in open_ones
+        if (named and named <= stems_of(one.text))
+        or (wanted and wanted <= features(one.text).concepts)
+        or names & set(split_words(one.text))
     ]
     return found[-MAX_ABOUT:]
+
+
+def _names_of_beings(texts: Iterable[str], beings: frozenset[str]) -> frozenset[str]:
+    """Names, in lower case, that statements give to beings of these concepts: `two kids, Ella and
+    Max`."""
+    lists = (
+        found["names"]
+        for text in texts
+        for found in _NAMES_BEHIND.finditer(text)
+        if concepts_of(found["noun"]) & beings
+    )
+    return frozenset(word for names in lists for word in split_words(names)) - {"and", "y", "e"}
+
+
+_NAMES_BEHIND = LazyPattern(
+    r"\b(?P<noun>[^\W\d_]+),? (?:(?:called|named|que se llaman?|se llaman?|llamad[oa]s?) )?"
+    r"(?P<names>(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:(?:, | and |, and | y | e )(?-i:[A-ZÁÉÍÓÚÑ])\w+)*)\b",
+    _I,
+)
+"""Names behind the noun of a being."""
 
 
 def _may_be_closed(question: str) -> bool:
@@ -1395,7 +1452,9 @@ def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
 def _tells_day(text: str) -> bool:
     """Check whether a statement has a day, or a part of the year: `in spring`."""
     said = features(text)
-    return bool(said.values_of(ValueType.DAY) or said.concepts & _WEEKDAYS or _PERIOD.search(text))
+    return bool(
+        said.values_of(ValueType.DAY) or said.concepts & WEEKDAY_CONCEPTS or _PERIOD.search(text)
+    )
 
 
 def _names_no_other_being(asked: Question, text: str) -> bool:
@@ -1424,7 +1483,7 @@ def _lacks_companion(candidate: Candidate) -> bool:
 
 def _lacks_weekday(asked: Question, candidate: Candidate) -> bool:
     has_time = features(candidate.text).values_of(ValueType.TIME)
-    return bool(asked.concepts & _WEEKDAYS) and not (has_time or _tells_day(candidate.text))
+    return bool(asked.concepts & WEEKDAY_CONCEPTS) and not (has_time or _tells_day(candidate.text))
 
 
 def _shares_name_only(asked: Question, candidate: Candidate) -> bool:
@@ -1484,7 +1543,8 @@ def _name_points(
     if _WHO.search(asked.text) and said.concepts & kin():
         points += TYPE_SCORE
     of_names = concepts_of(" ".join(asked.names)) | said.beings | {"name", "pet"}
-    if said.concepts <= of_names and "name" not in asked.concepts and not _WHO.search(asked.text):
+    is_for_being = _asks_for_being(asked) or asked.concepts & said.beings
+    if said.concepts <= of_names and "name" not in asked.concepts and not is_for_being:
         # It only tells the name.
         points -= PENALTY
     return points
@@ -1711,10 +1771,7 @@ _ROLES = frozenset({"boss", "dentist", "doctor", "paediatrician", "teacher", "ve
 _NOT = LazyPattern(r"\bno\b", _I)
 _DO = concepts_of("hacer")
 """`What do I have to do on Monday?` asks for whatever it is."""
-_WEEKDAYS = frozenset({
-    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
-})  # fmt: skip
-_TIMES = _WEEKDAYS | {"christmas"}
+_TIMES = WEEKDAY_CONCEPTS | {"christmas"}
 _STATES = frozenset({"home", "work", "study", "marital"})
 """Relations of which a plan says nothing yet."""
 _PERIOD = LazyPattern(
@@ -1770,6 +1827,9 @@ _PAST = LazyPattern(r"\b(?:did|ever|stop|quit|was|were|dej[eé]|alguna vez|\w+[�
 _USED_TO = LazyPattern(
     r"\b(?:used to|sol[ií]a|antes|viv[ií]a|trabajaba|fumaba)\b"
     r"|\bestuve (?:\w+ )?a[ñn]os\b|\bi was an? .*\bfor (?:\w+ )?years\b"
+    r"|\b(?:when|while) (?:i|we) (?:was|were)\b|\bas a (?:kid|child|teenager|student|boy|girl)\b"
+    r"|\bcuando (?:era|[eé]ramos|ten[ií]a|iba|estaba|viv[ií]a|estudiaba)\b"
+    r"|\bde (?:ni[ñn]|peque[ñn]|chic)[oa]s?\b|\bde (?:joven|adolescente|estudiante)\b"
     r"|\bera (?:el |la |un |una )?(?!de\b)\w+(?: de [\w ]+)?$",
     _I,
 )
@@ -1897,12 +1957,15 @@ def group_statements(texts: Iterable[str]) -> dict[str, list[str]]:
     """Statements by group (`you`, `people`, `tastes`, `plans`), in this order, without empty
     groups."""
     groups: dict[str, list[str]] = {"you": [], "people": [], "tastes": [], "plans": []}
-    for text in dict.fromkeys(texts):
-        groups[_group(text)].append(text)
+    texts = list(dict.fromkeys(texts))
+    names = _names_of_beings(texts, kin())
+    for text in texts:
+        groups[_group(text, names)].append(text)
     return {name: found for name, found in groups.items() if found}
 
 
-def _group(text: str) -> str:
+def _group(text: str, names: frozenset[str]) -> str:
+    """The group of a statement. `names`: those of beings, in lower case."""
     of_text = features(text)
     when = {ValueType.DAY, ValueType.TIME} & {kind for kind, _ in of_text.values}
     is_dated = bool(of_text.concepts & _DATED) and (bool(when) or of_text.is_plan)
@@ -1913,6 +1976,7 @@ def _group(text: str) -> str:
     if is_event or is_dated or (of_text.is_plan and ValueType.DAY in when):
         return "plans"
     is_of_being = bool(of_text.concepts & kin()) or _is_about_another(text, "")
+    is_of_being = is_of_being or bool(names & set(split_words(text)[:1]))
     if is_of_being and not of_text.concepts & SECRETS:
         return "people"
     if of_text.concepts & _TASTES:

@@ -405,9 +405,29 @@ def _is_of_being_before(said: str, earlier: str) -> bool:
 def contrasted(text: str, every: Sequence[str]) -> Statement | None:
     """The latest of the earlier statements (`every`, oldest first) with the new value of a clause
     that names the old one, too: `not Ana, Anna`."""
-    for old, new in _contrasts(text) if every else ():
+    if found := _with_last_digits(text, every):
+        return found
+    for old, new in _contrasts(_AT_ALL.sub("", text)) if every else ():
         if found := _with_contrast(every, old, new):
             return with_other_parts(found, text)
+    return None
+
+
+_AT_ALL = LazyPattern(r" (?:at all|after all|para nada|en absoluto)\b", _I)
+_LAST_DIGITS = LazyPattern(
+    r"\b(?:ends?|ending|acaba|termina)(?: in| with| en| con)? (?P<new>\d{2,}),?(?: and| y)?"
+    r" (?:not|no) (?:in |en )?(?P<old>\d{2,})\b",
+    _I,
+)
+"""`It ends in 421, not 412`."""
+
+
+def _with_last_digits(text: str, every: Sequence[str]) -> Statement | None:
+    """The latest statement of a number with these digits at its end, with the corrected ones."""
+    found = _LAST_DIGITS.search(text)
+    for one in reversed(every) if found else ():
+        if found and (at := re.search(rf"(?<=\d){found['old']}(?!\d)", one)):
+            return with_part(one, at.start(), at.end(), found["new"])
     return None
 
 
@@ -690,8 +710,18 @@ def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None
             span = _whole_name(one, span) if ValueType.NAME in types else span
             # "The spinach shake": what specifies the old value goes with it.
             more = _SPECIFIED.match(one, span[1])
-            return with_part(one, span[0], more.end() if more else span[1], value)
+            part = _without_part_before(value, one[: span[0]])
+            found = with_part(one, span[0], more.end() if more else span[1], part)
+            # "Jo.wright, not bright" corrects a part of an address.
+            return replace(found, is_correction=part != value)
     return None
+
+
+def _without_part_before(value: str, before: str) -> str:
+    """A value without its first part, if that stands before its place already: `jo.wright` in
+    `jo.bright@…`."""
+    parts = re.match(r"\w+[.@_-]", value)
+    return value[parts.end() :] if parts and before.endswith(parts[0]) else value
 
 
 def _whole_name(text: str, span: tuple[int, int]) -> tuple[int, int]:

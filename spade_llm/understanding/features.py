@@ -147,11 +147,18 @@ _SCHEDULED = LazyPattern(
     _I,
 )
 """A change that is still to come: `I'm moving to Rome in May`."""
-_SAID_BY_ALL = r"^(?:they|people|everyone|everybody|experts) (?:say|reckon|claim|think)\b"
+_SAID_BY_ALL = (
+    r"^(?:they|(?:most |some |other )?people|everyone|everybody|experts|folks|strangers"
+    r"|la gente|todo el mundo|todos|much[oa]s)"
+    r"(?: (?:always|often|sometimes|usually|all|keep|still|siempre|a veces|se))*"
+    r" (?:say(?:s|ing)?|reckons?|claims?|think(?:s|ing)?|assumes?|believes?|swears?|dicen?|creen?"
+    r"|piensan?)\b"
+)
 _IN_GENERAL = LazyPattern(rf"{_SAID_BY_ALL}|\b(?:{_SOME_DAY})\b|^(?:dicen|se dice) que\b", _I)
 _REPORTED = LazyPattern(
     rf"{_SAID_BY_ALL}"
-    r"|^(?:(?!i\b|yo\b)[\w'’]+ ){1,4}?(?:said|says|told (?!me to)|tells|thinks|thought|claims"
+    r"|^(?:(?!i\b|yo\b)[\w'’]+ ){1,6}?(?:said|says|told (?!me to)|tells|thinks|thought|claims"
+    r"|reckons|swears|insists"
     r"|wrote|asked|dice[ns]?|dijo|dijeron"
     r"|cuenta que|cree que|piensa que|me ha dicho|me dijo|escribi[oó])\b|^(?:according to"
     r"|i heard that|seg[uú]n|he o[ií]do que)\b",

@@ -723,10 +723,16 @@ def _named_before(said: str) -> str:
     return _REASON.sub("", _JUDGEMENT.sub("", _INTRODUCTION.sub("", said)).strip())
 
 
+_INSTEAD = LazyPattern(r"\b(?:instead|en (?:su lugar|vez de eso)|en cambio)\b", _I)
+
+
 def _tells_again(head: str, behind: str) -> bool:
     """Check whether a request corrects what was said: `forget that, it's on Friday`, `scrap the
     player bit, my favourite player is Ann`."""
     if _IT.match(head) and (typed_values(behind) or is_changed(behind)):
+        return True
+    if _INSTEAD.search(behind) and any(map(is_statement, _PARTS.split(behind))):
+        # "Scrap Crete, too hot, we've booked Norway instead".
         return True
     named = (concepts_of(head) - general()) | stems_of(head)
     is_told = bool(typed_values(behind)) and is_statement(behind)

@@ -690,6 +690,11 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
 def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
     """The statement with the subject of the clause before it, or of one of the latest of `known`,
     if it begins with a Spanish verb in the third person."""
+    if since := _SINCE_FIRST.match(text):
+        # "Desde el lunes está en Zaragoza"
+        told = f"{text[since.end() :]} {since['since'].lower()}"
+        named = _with_null_subject(told, before, known)
+        return text if named == told else named
     if _IMPERSONAL.match(text) or _SUBJECT_BEHIND.match(text) or not _THIRD_VERB.match(text):
         return text
     subject = leading_noun(before)
@@ -712,6 +717,13 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
     )
     noun = next((_with_name(one.text, told) for one, told in fitting), "")
     return _joined(noun, text) if noun else text
+
+
+_SINCE_FIRST = LazyPattern(
+    r"^(?P<since>(?:desde|a partir de) (?!que\b)[^,;]{3,25}?),? "
+    r"(?=(?:est[aá]|vive|trabaja|va|estudia|tiene|toma)\b)",
+    _I,
+)
 
 
 def _joined(subject: str, text: str) -> str:
@@ -863,8 +875,8 @@ def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -
         known = known[-1:]
     if is_next and _MEETS.match(text) and (group := _GROUP.search(known[-1])):
         return f"{text} ({group[0].lower()})"
-    if is_next and _PART.match(text) and (whole := _OBTAINED.search(known[-1])):
-        return f"{text} ({whole['noun']})"
+    if is_next and _PART.match(text) and (whole := _whole_of(text, known[-1])):
+        return f"{text} ({whole})"
     is_there = bool(_THERE.search(text))
     if is_there and (named := _PLACE_NAME.search(known[-1])):
         return _THERE.sub(named[0], text, count=1)
@@ -880,6 +892,22 @@ def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -
     return f"{known[-1]}; {text}" if is_open and is_short else text
 
 
+def _whole_of(part: str, before: str) -> str:
+    """The thing of which a clause about one of its parts tells more: `my locker is 318 and the code
+    is 9042`; empty if the clause before it tells of none."""
+    if obtained := _OBTAINED.search(before):
+        return obtained["noun"]
+    subject = leading_noun(before)
+    owned = _OWN_THING.match(before)
+    if subject is None or owned is None or concepts_of(subject.text) & kin():
+        return ""
+    # "Our rent is 900, the deposit is 450": neither is a part of the other.
+    is_part = _PART.match(f"the {before[owned.end() :]}") or _PART.match(
+        f"el {before[owned.end() :]}"
+    )
+    return "" if is_part else subject.text.lower()
+
+
 _MEETS = LazyPattern(
     r"^(?:we|they)(?:['’]re| are)? (?:practi[cs]\w+|rehears\w+|meet\w*|train\w*|play(?:ing)?)\b"
     r"|^(?:ensayamos|entrenamos|nos (?:juntamos|reunimos|vemos))\b",
@@ -893,8 +921,10 @@ _GROUP = LazyPattern(
 """Group of people, which a clause behind it tells of: `I sing in a choir, and we practise on …`."""
 _PART = LazyPattern(
     r"^the (?:keys?|door|code|roof|heating|address|number|owner|insurance|rent|battery|engine"
-    r"|boiler|wi-?fi|password|pin|deposit|lease|garden|kitchen|view|alarm)"
-    r"(?:['’]s| is| are| was| were| costs?| needs?| has| have)\b",
+    r"|boiler|wi-?fi|password|pin|deposit|lease|garden|kitchen|view|alarm|combination)"
+    r"(?:['’]s| is| are| was| were| costs?| needs?| has| have)\b"
+    r"|^(?:el|la) (?:llave|puerta|clave|c[oó]digo|contrase[ñn]a|pin|n[uú]mero|direcci[oó]n|alarma"
+    r"|alquiler|combinaci[oó]n|bater[ií]a|fianza) (?:es|est[aá]|era|cuesta|tiene)\b",
     _I,
 )
 _OBTAINED = LazyPattern(
@@ -904,6 +934,7 @@ _OBTAINED = LazyPattern(
     _I,
 )
 """A thing that a part (`the keys`) belongs to of which the next clause tells."""
+_OWN_THING = LazyPattern(r"^(?:my|our|mi|nuestr[oa]) ", _I)
 _SUBJECT_THING = LazyPattern(r"^(?:el|la|mi) [^\W\d_]+ (?:es|est[aá]|era|tiene|va|toca)\b", _I)
 
 

@@ -19,9 +19,11 @@ from spade_llm.understanding.features import (
     features,
     is_changed,
     is_denial,
+    is_negated,
 )
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.vocabulary import (
+    WEEKDAY_CONCEPTS,
     ValueType,
     concepts_of,
     general,
@@ -32,6 +34,7 @@ from spade_llm.understanding.vocabulary import (
     stems_of,
     tells_difference,
     things,
+    typed_values,
     value_key,
 )
 
@@ -646,6 +649,8 @@ def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
     if denial and not is_changed(denial):
         # "I can't have it (peanuts)" says nothing new of peanuts, "I no longer have it" does.
         denial = NOTE.sub("", denial)
+    if denial and denies_other_thing(denial, old):
+        return False
     core = (concepts_of(ended_part(denial)) if denial else one.concepts) - general()
     if denial and (found := _WITHOUT.search(denial)):
         core = concepts_of(found["thing"]) - general()
@@ -711,6 +716,52 @@ def _denies_another(clause: str, named: frozenset[str], old: str) -> bool:
         return False
     differences = named - shared, features(old).topic - features(clause).concepts
     return all(any(map(is_concept, one)) for one in differences)
+
+
+def denies_other_thing(denial: str, old: str) -> bool:
+    """Check whether a text denies something of a thing that an older statement does not name: `I'm
+    not allergic to milk`, to nuts; `I don't speak French`, Arabic. Of what is over (`any more`),
+    only where a person has several: it may be named in other words."""
+    denied = " ".join(ended_parts(denial))
+    if not is_negated(denied):
+        return False
+    named = _things_besides(denied, old)
+    if not (is_changed(denied) or features(denied).is_ended):
+        return bool(named)
+    is_of_many = concepts_of(denied) & concepts_of(old) & _OF_SEVERAL
+    return bool(is_of_many and named and _things_besides(old, denied))
+
+
+def _things_besides(text: str, other: str) -> list[str]:
+    """The words of a text that name something of which another text does not speak: its things,
+    names and weekdays."""
+    spans = typed_values(text).get(ValueType.NAME, ())
+    names = {word for start, end in spans for word in split_words(text[start:end])}
+    days = [word for word in split_words(text) if concepts_of(word) & WEEKDAY_CONCEPTS]
+    ended = split_words(ended_thing(text))
+    told, said = stems_of(other), stems_of(text)
+    if stems_of(" ".join(names)) & told:
+        # "There was no room in Lugo": a name says enough.
+        ended, names = [], set()
+    own = (concepts_of(word) for word in split_words(other) if not stems_of(word) & said)
+    known = frozenset().union(*own) | general() | light()
+    is_of_several = concepts_of(text) & concepts_of(other) & _OF_SEVERAL
+    things_said = [one for one in ended if not concepts_of(one) <= _OF_SEVERAL | light()]
+    if is_of_several and not stems_of(" ".join(things_said)) & told:
+        # All kinds of music are of one concept.
+        known = (known & things()) | light() | _OF_SEVERAL
+    return [
+        word
+        for word in {*ended, *names, *days}
+        if (stem := stems_of(word))
+        and not stem <= told | light()
+        # So are all languages and nationalities.
+        and ("origin" in concepts_of(word) or not concepts_of(word) <= known)
+    ]
+
+
+_OF_SEVERAL = frozenset({"allergy", "speak", "like", "dislike", "illness"})
+"""Relations to several things at the same time."""
 
 
 def denies_other_place(denial: str, old: str) -> bool:

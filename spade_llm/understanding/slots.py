@@ -137,7 +137,9 @@ _OF_SPEAKER = LazyPattern(
 def _swapped_to() -> LazyPattern:
     return LazyPattern(
         r"^(?:(?:i|we|me|nos)(?:['’](?:ve|m|re)| have| he| hemos| was)?(?: been)? "
-        r"|(?:my|our|mi|nuestr[oa]) [^,;]{2,30}?(?:['’]s| has| is| se)? )?(?:he |hemos |ha )?"
+        r"|(?:my|our|mi|nuestr[oa]) [^,;]{2,30}?(?:['’]s| has| is| se)? "
+        r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:['’]s| has| se)? (?=(?:ha )?(?:swap|switch|chang|cambi)))?"
+        r"(?:he |hemos |ha )?"
         rf"(?:{swap_verbs()})(?! de\b)(?: my \w+| our \w+)?(?: over| back| across)? "
         r"(?:to|onto|on|al?|del?) (?:the |la |el |los |las )?(?P<new>[^,;]{2,30}?)"
         rf"(?:{TIME_BEHIND}|$)",

@@ -33,10 +33,12 @@ _WORDS: Mapping[str, str] = {
     "tb": "también", "tmb": "también", "tbn": "también", "tmbn": "también", "dnd": "donde",
     "cndo": "cuando", "xfa": "porfa", "bn": "bien", "sto": "esto", "toy": "estoy", "tamos": "estamos",
     "cn": "con", "wenas": "buenas", "wena": "buena", "weno": "bueno", "aki": "aquí", "aora": "ahora",
-    "hna": "hermana", "hno": "hermano",
+    "hna": "hermana", "hno": "hermano", "soi": "soy", "estoi": "estoy", "voi": "voy",
 }  # fmt: skip
 """Abbreviations and spellings of chats."""
-_SURE = frozenset({"q", "xq", "pq", "tb", "tmb", "tbn", "tmbn", "dnd", "cndo", "xfa", "wenas"})
+_SURE = frozenset(
+    {"q", "xq", "pq", "tb", "tmb", "tbn", "tmbn", "dnd", "cndo", "xfa", "wenas", "soi", "voi"}
+)
 """Those of which one tells that a text is Spanish."""
 _ABBREVIATION = LazyPattern(rf"(?<![\w.'’@/-])(?:{'|'.join(_WORDS)})(?![\w'’@/-]|\.\w)", _I)
 _GREETING = LazyPattern(r"^(?:h?ol+a+s?|holi+s?)(?! de)(?!\w)|^(?:wena|buena)s+(?!\w)", _I)
@@ -52,6 +54,7 @@ _SINGLE_LETTERS = (
     (LazyPattern(r"(?<![\w'’])k (?=(?:te|se|me|sabes|tal|es|hace|tengo|hay|dia|hora)\b)", _I), "que "),
     (LazyPattern(r"(?<![\w'’])m (?=(?:he|ha|han|voy|gustan?|encantan?|llamo|duelen?|due|acuerdo)\b)", _I), "me "),
     (LazyPattern(r"(?<![\w'’])t (?=(?:he|dije|cont[eé]|acuerdas|llamas|acabo)\b)", _I), "te "),
+    (LazyPattern(r"\b(?P<me>me|nos) case(?= (?:con|en|hace|por)\b)", _I), r"\g<me> casé"),
     (LazyPattern(r"(?<![\w'’])pa (?=(?:el|la|los|las|mi|que|ir|eso)\b)", _I), "para "),
     (LazyPattern(r"\b(?P<have>he|has|ha|han|hemos) (?P<stem>[^\W\d_]{2,})ao\b", _I), r"\g<have> \g<stem>ado"),
 )  # fmt: skip

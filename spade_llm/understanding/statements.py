@@ -47,7 +47,13 @@ from spade_llm.understanding.pronouns import (
     with_person,
     with_role,
 )
-from spade_llm.understanding.replacement import INTRODUCES, Statement, is_unrelated, replaces
+from spade_llm.understanding.replacement import (
+    COPULA,
+    INTRODUCES,
+    Statement,
+    is_unrelated,
+    replaces,
+)
 from spade_llm.understanding.slots import found_at_last, in_same_slot, swapped, value_of_pronoun
 from spade_llm.understanding.spelling import with_known_names
 from spade_llm.understanding.substitution import (
@@ -252,6 +258,13 @@ _NAMES_SPEAKER = LazyPattern(
 """Tells or corrects the name of the speaker."""
 
 
+def _is_in_event(text: str, new: Statement) -> bool:
+    """Check whether a clause says what something is, but its value would stand in what happened to
+    it: `our landlord's Mr Lee now` after `our landlord Mr Hill sold the house`."""
+    is_event = bool(new.replaced) and features(new.replaced).is_ended
+    return is_event and bool(COPULA.match(text)) and not COPULA.match(new.replaced)
+
+
 def _questions(clauses: Sequence[Clause]) -> tuple[str, ...]:
     return tuple(one.text for one in clauses if one.kind is ClauseKind.QUESTION)
 
@@ -293,7 +306,7 @@ def _read_clauses(
         before = clause.text
         found = [
             _plain_statement(clause.text, clause.is_change)
-            if _is_of_other_name(clause.text, one.replaced)
+            if _is_of_other_name(clause.text, one.replaced) or _is_in_event(clause.text, one)
             else one
             for one in found
         ]

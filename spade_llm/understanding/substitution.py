@@ -186,7 +186,7 @@ def is_clean(new: Statement) -> bool:
         return False
     handles = typed_values(new.replaced).get(ValueType.HANDLE, ())
     if any(first <= place.start and end <= last for first, last in handles):
-        return (place.start, end) in handles
+        return new.is_correction or (place.start, end) in handles
     if "medicine" in concepts_of(over) and DOSE.search(kept):
         return False
     names = {one[0] for one in _CAPITAL.finditer(value)}

@@ -46,6 +46,7 @@ from spade_llm.understanding.replacement import (
     TITLES,
     WHEN,
     Statement,
+    denies_other_thing,
     holds_without_companion,
     is_end_of_another,
     is_of_another,
@@ -266,7 +267,8 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     changed."""
     if not every or len((ended or text).split()) > MAX_ANNOUNCEMENT_WORDS:
         return ""
-    if ended and (FOR_A_TIME.search(ended) or features(ended).is_plan):
+    is_plan = features(ended).is_plan and not _NO_JOURNEY.search(ended)
+    if ended and (is_plan or FOR_A_TIME.search(ended)):
         return ""
     thing = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text))
     named = thing - general()
@@ -307,6 +309,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
             or (_names_subject(ended, one) and not COPULA.match(one))
         )
         and not holds_without_companion(ended, one)
+        and not denies_other_thing(ended, one)
         and not names_other_medicine(ended, one)
         # "I can't climb stairs any more" says nothing of what I must not take.
         and not (ended and is_denial(one))
@@ -339,6 +342,14 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         ),
         default="",
     )
+
+
+_NO_JOURNEY = LazyPattern(
+    r"\b(?:not|no|nada)\b (?:(?:nos|me|going|off|flying|travelling) )*(?:vamos|voy|iremos|viajamos"
+    r"|to|vuelo|volamos|(?<=nada )de) (?:a )?(?-i:[A-ZÁÉÍÓÚÑ])",
+    _I,
+)
+"""A journey that will not be made: `we're not going to Crete`."""
 
 
 def _shares_subject_only(denied: str, named: frozenset[str], statement: str) -> bool:
@@ -809,13 +820,18 @@ def _with_new(text: str, earlier: str, announcement: str) -> Statement | None:
     return Statement(text=changed, is_change=True, replaced=earlier)
 
 
+_OWN_TOPICS = frozenset({"office", "work", "school", "nursery", "university", "profession"})
+
+
 def with_topic(text: str, earlier: str, announcement: str = "") -> str:
     """A statement with the topic of an earlier one in parentheses, unless it names that itself:
     `I bought a Skoda (car)`. `announcement`: names the value that is replaced, which is no topic.
     """
     said, before = features(text).concepts, features(earlier)
     topic = _topic(earlier, announcement)
-    if not topic or said & before.topic & concepts_of(topic):
+    # "I cycle to the office now" and "I'm a nurse now" say themselves what they are about.
+    is_told = said & before.concepts & _OWN_TOPICS
+    if not topic or is_told or said & before.topic & concepts_of(topic):
         return text
     is_ended = bool(ended_part(announcement))
     for word in [] if is_ended else re.findall(r"[^\W_]+", _ANNOUNCES.sub(" ", announcement)):

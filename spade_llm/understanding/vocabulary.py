@@ -37,6 +37,8 @@ class _Table:
     general: frozenset[str]
     classes: frozenset[str]
     things: frozenset[str]
+    apart: frozenset[str]
+    """Words that only look like a typo or another form of a word of the table."""
 
 
 def read_table(name: str) -> dict[str, Any]:
@@ -78,6 +80,7 @@ def _table() -> _Table:
         general=frozenset(read["GENERAL"]),
         classes=frozenset(read["classes"]),
         things=frozenset(read["things"]),
+        apart=frozenset(read["APART"].split()),
     )
 
 
@@ -238,6 +241,8 @@ _RELATIVES = _relatives()
 
 _PHRASES = (
     (r"\bmi viejo\b", "father"),
+    (r"\bluna de miel\b", "trip"),
+    (r"\b(?:i|we)(?:['’]ve| have) been in (?-i:[A-ZÁÉÍÓÚÑ])[\w' -]+ (?:since|for) ", "home"),
     (r"\b(?:see|seeing|saw) (?:the|my|a) (?:\w+ )?(?:consultant|specialist|surgeon|nurse|gp|physio|dietician)\b", "doctor appointment"),
     (r"\b(?:on|doing|working|do|work) (?:nights|days|earlies|lates|shifts) (?:at|in|for)\b|\bfreelanc\w+|\bretired from\b", "work"),
     (r"\bcompart\w+ (?:piso|casa|cuarto|habitaci[oó]n)\b", "roommate home"),
@@ -653,6 +658,11 @@ def light() -> frozenset[str]:
     return frozenset(map(_stem, _LIGHT_WORDS.split()))
 
 
+WEEKDAY_CONCEPTS = frozenset({
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
+})  # fmt: skip
+
+
 class ValueType(StrEnum):
     """Kind of value in a statement; a value is replaced by another of the same kind."""
 
@@ -956,7 +966,9 @@ _MEDICINE = re.compile(
     r"|latonin[ae]?|amol|spirin[ae]?|insulin[ae]?|butamol|prednison[ae]|tiroxina|thyroxine)"
 )
 """Endings of the names of medicines, without accents."""
-_QUOTED = re.compile(r"«(?:[^\s«»]+\s+){3}[^«»]*»|“(?:[^\s“”]+\s+){3}[^“”]*”")
+_QUOTED = re.compile(
+    r"«(?:[^\s«»]+\s+){3}[^«»]*»|“(?:[^\s“”]+\s+){3}[^“”]*”|\"(?:[^\s\"]+\s+){3}[^\"]*\""
+)
 """A quoted sentence of more than three words: others say it. A shorter quotation is a title or a
 name."""
 _NO_WORD = re.compile(
@@ -1038,7 +1050,7 @@ _MIN_BASE_CHARS = 3
 @lru_cache(maxsize=5000)
 def _inflected(word: str) -> frozenset[str] | None:
     """Concepts of the word of which this is another form, if the table has that: `biked`."""
-    if len(word) <= _MIN_BASE_CHARS or word in STOP:
+    if len(word) <= _MIN_BASE_CHARS or word in STOP or word in _table().apart:
         return None
     concepts = _table().concepts
     for ending, base_ending in _ENDINGS:
@@ -1056,7 +1068,9 @@ def _inflected(word: str) -> frozenset[str] | None:
 
 def _typo(word: str) -> frozenset[str] | None:
     """Concepts of the word that was meant, if one letter is missing, wrong or too many."""
-    if len(word) < MIN_TYPO_CHARS - 1 or word in STOP or word.endswith("eria"):
+    if len(word) < MIN_TYPO_CHARS - 1 or word in STOP or word in _table().apart:
+        return None
+    if word.endswith("eria"):
         # "Panadería" is not "panadera".
         return None
     if found := _typos().get(word):

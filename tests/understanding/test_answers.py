@@ -6,6 +6,7 @@ import pytest
 
 from spade_llm.understanding.answers import (
     Candidate,
+    find_about,
     find_answers,
     find_possible,
     group_statements,
@@ -766,3 +767,20 @@ def test_the_name_of_a_boat_and_the_end_of_a_job_are_no_news_of_others() -> None
 
     assert find_answers("what's our dog called?", _told((dog,), (boat,)))[0].text == dog
     assert find_answers("what do I do for a living?", _told((trade,), (end,)))[0].text == trade
+
+
+def test_named_children_are_found_and_listed_by_their_noun() -> None:
+    told = ["I have a shop in Bath and two kids, Ella and Max", "Ella's 7", "I live in Bath"]
+
+    assert [
+        one.text for one in find_about("my kids", [Candidate(text=one) for one in told])
+    ] == told[:2]
+    assert group_statements(told)["people"] == told[:2]
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [("station", "statin"), ("brought", "bought"), ("caring", "car"), ("Julia", "julio")],
+)
+def test_a_word_is_no_typo_of_another_word(word: str, other: str) -> None:
+    assert not concepts_of(word) & concepts_of(other)

@@ -834,6 +834,96 @@ def _answer(said: list[str], question: str) -> list[str]:
             "where do we live?",
             "Leith",
         ),
+        # What others say or write, and what was so long ago, takes no fact's place.
+        (
+            ["my son Ivo's 6", "the man at the pool said my son is ten, he was way off"],
+            "how old is Ivo?",
+            "Ivo's 6",
+        ),
+        (
+            ["I'm Welsh", "people always think I'm Irish but I'm not"],
+            "what nationality am I?",
+            "I'm Welsh",
+        ),
+        (
+            ["my rent is 640 a month", 'the poster says "your rent is only 300 a month!"'],
+            "how much is my rent?",
+            "640",
+        ),
+        (
+            ["I work for a bank in Derby", "when I was a student I worked in a chip shop"],
+            "where do I work?",
+            "a bank in Derby",
+        ),
+        (
+            ["tengo una gata que se llama Nieve", "la nieve está a dos metros de altura"],
+            "¿qué animal es mi Nieve?",
+            "una gata",
+        ),
+        # The thing that is asked for.
+        (
+            ["we fly to Oslo on 3 March and my seat is 14F"],
+            "what seat am I in on the flight?",
+            "14F",
+        ),
+        (
+            ["my locker at the pool is number 22 and the code is 8080"],
+            "what's the code for my locker?",
+            "8080",
+        ),
+        # Several parts of a sentence.
+        (["grew up in Hull but I've been in Leeds since 2009"], "where do I live now?", "Leeds"),
+        (
+            ["I'm a waiter", "I handed in my notice and now I'm an apprentice joiner"],
+            "what do I do for a living?",
+            "joiner",
+        ),
+        (
+            ["trabajo de cajera en un súper", "renuncié y ahora soy asistente de un notario"],
+            "¿de qué trabajo?",
+            "notario",
+        ),
+        # Corrections of a part, and changes in other words.
+        (["my number is 07700 900512", "oops, that ends in 521 not 512"], "my number?", "900521"),
+        (
+            ["my email is al.white@post.example", "correction, al.wight not white"],
+            "what's my email?",
+            "al.wight@post.example",
+        ),
+        (
+            ["I'm allergic to cats", "got tested and it isn't cats at all, it's dust"],
+            "what am I allergic to?",
+            "dust",
+        ),
+        (
+            ["our landlord is Mr Amis", "he sold the building. Landlord's a Mr Boyd now"],
+            "who is our landlord?",
+            "Boyd",
+        ),
+        (
+            ["nos vamos de vacaciones a Cerdeña", "al final nada de Cerdeña, nos vamos a Soria"],
+            "¿adónde vamos de vacaciones?",
+            "Soria",
+        ),
+        (
+            ["vamos a Cerdeña", "al final no vamos a Cerdeña, vamos a Soria"],
+            "¿adónde vamos?",
+            "Soria",
+        ),
+        (
+            ["mi abuela vive en Teruel", "desde el lunes está en una residencia en Huesca"],
+            "¿dónde vive mi abuela?",
+            "Huesca",
+        ),
+        # A word is no other word that looks like it.
+        (
+            ["Ben is allergic to eggs, carries a pen", "our flour comes from Hovis Mill"],
+            "who's our supplier for flour?",
+            "",
+        ),
+        # What is denied is no answer beside what is so.
+        (["I'm allergic to nuts", "I'm not allergic to milk"], "what am I allergic to?", "nuts"),
+        (["my name is Pia", "my name is not Ana"], "what's my name?", "Pia"),
     ],
 )
 def test_the_answer_is_what_holds(said: list[str], question: str, answer: str) -> None:
@@ -929,6 +1019,48 @@ def test_what_was_before_is_told_where_it_may_be_asked_for(
 )
 def test_what_is_told_of_something_else_ends_nothing(said: list[str], holds: str) -> None:
     assert any(holds in one for one in statements_of(said))
+
+
+@pytest.mark.parametrize(
+    ("fact", "denial"),
+    [
+        ("I'm allergic to nuts", "I'm not allergic to milk"),
+        ("I live in Rome", "I don't live in Milan"),
+        ("My name is Pepa", "My name is not Ana"),
+        ("I speak Arabic", "I don't speak French"),
+        ("I work on Mondays", "I don't work on Fridays"),
+        ("I eat meat", "I don't eat pork"),
+        ("I drink tea", "I don't drink alcohol"),
+        ("My son likes pizza", "My son doesn't like fish"),
+        ("I have diabetes", "I don't have asthma"),
+        ("I like jazz", "I don't like opera"),
+        ("My favourite colour is red", "I don't like the colour pink"),
+        ("I'm allergic to nuts", "I'm no longer allergic to peanuts"),
+        ("Soy alérgica a las nueces", "ya no tengo alergia a los cacahuetes"),
+        ("Trabajo en Zara", "no trabajo los lunes"),
+        ("Hablo inglés", "no hablo alemán"),
+        ("Me gusta el pan", "no me gusta el vino"),
+    ],
+)
+def test_a_denial_of_another_thing_ends_nothing(fact: str, denial: str) -> None:
+    assert fact in statements_of([fact, denial])
+    assert fact in statements_of([fact, "I have a bike", denial])
+
+
+@pytest.mark.parametrize(
+    ("fact", "denial"),
+    [
+        ("I like jazz", "I don't like jazz"),
+        ("I love rock", "I don't like rock music any more"),
+        ("I smoke ten a day", "I don't smoke"),
+        ("I live in Rome with my parents", "I don't live with my parents"),
+        ("Ben plays football on Saturdays", "Ben doesn't play football"),
+        ("Soy vegetariana", "no soy vegetariana"),
+        ("Trabajo en un banco", "no trabajo"),
+    ],
+)
+def test_a_denial_of_the_same_thing_ends_it(fact: str, denial: str) -> None:
+    assert fact not in statements_of([fact, denial])
 
 
 @pytest.mark.parametrize(
