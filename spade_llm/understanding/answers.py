@@ -640,7 +640,7 @@ def _denies_beside(one: Candidate, scored: Sequence[tuple[float, int, Candidate]
     """Check whether a candidate denies something else than another one tells: `I'm not allergic to
     milk` does not answer `what am I allergic to?`, if an allergy is known."""
     return features(one.text).is_negated and any(
-        denies_other_thing(one.text, other.text)
+        _only_denies_another(one.text, other.text)
         for _, _, other in scored
         if not features(other.text).is_negated
     )
@@ -755,8 +755,23 @@ def _later(earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidat
     return [
         one
         for one in reversed(behind)
-        if not (_USED_TO.search(one.text) or denies_other_thing(one.text, earlier.text))
+        if not (_USED_TO.search(one.text) or _only_denies_another(one.text, earlier.text))
     ]
+
+
+def _only_denies_another(text: str, other: str) -> bool:
+    """Check whether a statement says no more than that something else is not so: `I'm not allergic
+    to milk` beside an allergy to nuts, but not `I can't have nuts`."""
+    parts = _TOLD_PART.split(_NO_TROUBLE.sub("", text))
+    is_denied = all(map(is_negated, parts)) and not _CANNOT.search(text)
+    return is_denied and denies_other_thing(text, other)
+
+
+_CANNOT = LazyPattern(
+    r"\b(?:can(?:['’]?t|not)|mustn['’]?t|shouldn['’]?t|not allowed|never"
+    r"|no (?:puedo|puede|debo|debe)|nunca)\b",
+    _I,
+)
 
 
 def _update(
