@@ -1426,6 +1426,14 @@ _KEEP_IN_MIND = LazyPattern(
 """Request that tells nothing: `don't forget my birthday`."""
 
 
+_FORGET_ALL = LazyPattern(
+    r"(?:please )?(?:(?:forget|delete|erase|wipe|purge|remove) (?:all|everything|your memory)"
+    r"|(?:olv[ií]d|b[oó]rr|elim[ií]n)[aeá]\w* (?:tod[oa]s?|de m[ií])|(?:olv[ií]da|b[oó]rra)me)\b",
+    _I,
+)
+"""Request that tells nothing: `delete everything you know about me`."""
+
+
 def _asks_to_remember(text: str, content: str) -> bool:
     """Check whether a text asks to keep its content, rather than asks for it: `can you remember
     (that) my locker is 12?`, `can you remember my name?`."""
@@ -1445,7 +1453,7 @@ def _kind(text: str) -> ClauseKind:
         return ClauseKind.SMALL_TALK
     if any(
         one.match(text)
-        for one in (_IMPERATIVE, _COMMAND, _NOT_TO_KNOW, _KEEP_NOTHING, _KEEP_IN_MIND)
+        for one in (_IMPERATIVE, _COMMAND, _NOT_TO_KNOW, _KEEP_NOTHING, _KEEP_IN_MIND, _FORGET_ALL)
     ):
         return ClauseKind.REQUEST
     if _TOPIC.match(text):

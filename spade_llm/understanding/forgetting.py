@@ -421,6 +421,42 @@ def read_forget_request(text: str) -> ForgetRequest | None:
     return plain.request if plain else _implied_request(whole)
 
 
+def asks_to_forget_all(text: str) -> bool:
+    """Check whether a message asks to forget everything about its writer: `delete all you know
+    about me`, `olvídate de mí`."""
+    return bool(_FORGET_ALL.match(_normalized(text).strip(" .!?¿¡")))
+
+
+_KNOWN_TO_YOU = (
+    r"(?: (?:that )?(?:you(?:['’]ve| have)? (?:know|have|remember|got|stor\w+|sav\w+|learn\w*"
+    r"|h[eo]ld|ke[ep]\w+)|i(?:['’]ve| have)? (?:ever )?(?:told|said)(?: to)?(?: you)?))?"
+    r"(?: (?:stored|saved|on file|(?:in|from) your (?:memory|records|notes|database)))?"
+)
+_KNOWN_TO_YOU_ES = (
+    r"(?: lo)?(?: que (?:sab[eé]s|sepas|ten[eé]s|tienes|tengas|record[aá]s|recuerdas|recuerdes"
+    r"|guard[aá]s|guardes|has guardado|(?:yo )?te (?:he dicho|dije|he contado|cont[eé])))?"
+)
+_FORGET_ALL = LazyPattern(
+    r"^(?:(?:hi|hey|ok(?:ay)?|please|pls|now|just|hola|oye|che|por favor|porfa|vale)[ ,]+)*"
+    r"(?:(?:can|could|would|will) you (?:please )?|i(?:['’]d| would)? (?:want|like) you to "
+    r"|(?:puedes|podr[ií]as|quiero que|me gustar[ií]a que) )?"
+    r"(?:(?:forget|delete|erase|wipe|remove|purge|clear|destroy|scrub)(?: out)? "
+    rf"(?:(?:absolutely )?(?:all|everything|all of it){_KNOWN_TO_YOU}"
+    r"(?: (?:about|on|of|regarding) (?:me|myself|us))?"
+    r"|(?:all (?:of )?)?(?:my|your) (?:personal )?(?:data|memory|memories)(?: (?:of|about|on) me)?"
+    r"|(?:all (?:of )?)?your (?:notes|records|memory|memories) (?:of|about|on) me"
+    r"|me(?: completely| entirely|,? (?:from|out of) your (?:memory|records|notes))?)"
+    r"|(?:olv[ií]d|b[oó]rr|elim[ií]n|suprim)[aeá]\w* "
+    rf"(?:(?:absolutamente )?(?:(?:de )?todo){_KNOWN_TO_YOU_ES}(?: (?:sobre|de|acerca de) m[ií])?"
+    r"|tod[oa]s? (?:mis|tus) (?:datos|recuerdos|memorias)(?: (?:sobre|de) m[ií])?|mis datos"
+    r"|(?:toda )?(?:mi|tu) memoria(?: (?:sobre|de) m[ií])?"
+    r"|(?:por completo )?de m[ií](?: por completo)?)"
+    r"|b[oó]rra(?:me|nos) de (?:tu memoria|tus (?:notas|registros)))"
+    r"(?:,? (?:please|pls|now|right now|thanks|por favor|porfa|gracias|ya))*$",
+    _I,
+)
+
+
 def _normalized(text: str) -> str:
     return plain_spanish(spelled_out(" ".join(text[:MAX_CHARS].split())))
 
@@ -931,13 +967,16 @@ def mentioning(
     return found
 
 
-def repeating(statements: Sequence[str], messages: Sequence[str]) -> list[int]:
+def repeating(
+    statements: Sequence[str], messages: Sequence[str], *, former: Sequence[str] = ()
+) -> list[int]:
     """Indices of the messages of a person that say what one of the statements says, correct it
-    (`it's Anna, not Ana`), or say what it has replaced, which would be believed again."""
+    (`it's Anna, not Ana`), or say what it has replaced, which would be believed again. `former`:
+    statements that the messages may correct, of which no message is given."""
     told = [Statement(text=one, is_change=True) for one in statements]
     # "It's on the 28th" has no word of the statement that it changed.
     wanted = {one.strip(" .").casefold() for one in statements}
-    known: list[str] = []
+    known = [*former]
     # A statement can have words of another message: what its pronoun means, or the one before it.
     parts = [part for one in statements for part in NOTE.sub("", one).split("; ")]
     found = set(mentioning(parts, messages, least=MIN_REPEATED))

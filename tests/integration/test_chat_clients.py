@@ -105,7 +105,7 @@ COMMANDS = {
     "status?": "Everything is reachable",
     "recuerdos": "I remember nothing about you.",
     "/forget": "/forget NUMBER",
-    "/forget all": "Write /forget all yes",
+    "/forget all": "write /forget all yes",
     "/forget ALL yes": "Forgotten: 0 memories",
 }
 

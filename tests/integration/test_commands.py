@@ -128,10 +128,38 @@ async def test_everything_is_forgotten_after_one_question(network: Network) -> N
     one = await answer_to(ada, assistant, "/forget " + number_of(listed, "rows").rstrip("."))
     done = await answer_to(ada, assistant, "/forget all yes")
 
-    assert all("Write /forget all yes" in text for text in asked)
+    assert all("/forget all yes" in text for text in asked)
     assert "Ada likes tea" in listed
     assert one == "Forgotten."
     assert done == "Forgotten: 1 memory and our conversations."
+
+
+@pytest.mark.parametrize(
+    ("request_in_words", "yes", "done"),
+    [
+        ("Delete everything you know about me", "yes please", "Forgotten: "),
+        ("olvida todo lo que sabes de mí", "sí", "Olvidado: "),
+        ("/forget all", "Yes.", "Forgotten: "),
+        ("/olvidar todo", "sí, por favor", "Olvidado: "),
+    ],
+)
+async def test_everything_is_forgotten_in_words_after_one_question(
+    network: Network, request_in_words: str, yes: str, done: str
+) -> None:
+    assistant, ada = await reminded(network)
+
+    asked = await answer_to(ada, assistant, request_in_words)
+    # Whatever else is said instead of a yes ends the question.
+    await answer_to(ada, assistant, "What time is it?")
+    await answer_to(ada, assistant, yes)
+    kept = await answer_to(ada, assistant, "/memories")
+    await answer_to(ada, assistant, request_in_words)
+    answered = await answer_to(ada, assistant, yes)
+
+    assert "/forget all yes" in asked
+    assert "Ada likes tea" in kept
+    assert answered.startswith(done)
+    assert await answer_to(ada, assistant, "/memories") == "I remember nothing about you."
 
 
 async def test_an_export_holds_what_is_about_the_person_only(network: Network) -> None:

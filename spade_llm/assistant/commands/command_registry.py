@@ -24,7 +24,10 @@ COMMAND_WORDS = frozenset({"help", "memories", "status", "documents", "tools", "
 """Commands that only show something: they are understood without a slash, too. Gajim, profanity
 and Converse.js answer /help themselves, and the first two send no command that they do not know.
 What changes something, or is a usual thing to say to a model (why, new), needs the slash."""
-_ALIASES = {"ayuda": "help", "recuerdos": "memories", "aprendido": "learned"}
+_ALIASES = {
+    "ayuda": "help", "recuerdos": "memories", "aprendido": "learned", "olvidar": "forget",
+    "olvida": "forget",
+}  # fmt: skip
 _ROOM_COMMANDS = frozenset({"help", "status", STOP, "new"})
 _EVERYTHING = re.compile(r"(?:all|todo)(?P<yes>\s+(?:yes|s[ií]))?[.!]*", re.IGNORECASE)
 INTRODUCTION = "I am an assistant in a chat: just write to me. Commands:"

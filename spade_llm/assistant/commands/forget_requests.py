@@ -269,9 +269,12 @@ class ForgetRequests:
             ]
             if entries:
                 await memory.forget(entries, subject=turn_input.peer)
+            # A message with the words of an entry is stored as that entry.
+            former = [one.content for one in found if one.id in {*entries, *but}]
             for is_own in (True, False):
                 said = [one for one in messages if (one.metadata["role"] == "user") == is_own]
-                for number in repeating([text], [one.content for one in said]):
+                contents = [one.content for one in said]
+                for number in repeating([text], contents, former=former if is_own else ()):
                     one = said[number]
                     await memory.retract(one.session or "", [str(one.metadata["message_id"])])
 

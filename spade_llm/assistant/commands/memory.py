@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -14,7 +15,9 @@ from spade_llm.core.limits import LruDict
 from spade_llm.core.text import load_texts, pluralize, single_line
 from spade_llm.memory.contract import MemoryChange, ReflectionKind
 from spade_llm.memory.learning.episodes import EPISODE_DATES
+from spade_llm.search.language import language_of
 from spade_llm.search.memory_query import Category, MemoryFilter, MemoryQuery, Origin
+from spade_llm.understanding.forgetting import asks_to_forget_all
 
 if TYPE_CHECKING:
     from spade_llm.assistant.chat.service import ChatTurnInput
@@ -147,12 +150,23 @@ NO_MEMORY = "I have no memory agent."
 class MemoryCommands:
     """Commands about memories and conversations."""
 
-    def __init__(self, memory: MemoryBehaviour, conversations: ConversationCache) -> None:
+    def __init__(
+        self,
+        memory: MemoryBehaviour,
+        conversations: ConversationCache,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`clock`: monotonic, in seconds."""
         self._memory = memory
         self._conversations = conversations
         self._shown = ListNumbers()
+        self._clock = clock
+        self._unconfirmed: LruDict[str, float] = LruDict(MAX_REMEMBERED_LISTS)
+        """Time until which a "yes" of each person means that everything is to be forgotten."""
 
     def add_to(self, commands: CommandRegistry) -> None:
+        commands.add_request(self._forget_all_in_words)
         commands.add(
             "new", self._begin_anew, "/new – begin a new conversation (what I remember stays)"
         )
@@ -221,7 +235,9 @@ class MemoryCommands:
     async def _forget(self, argument: str, turn_input: ChatTurnInput) -> str:
         if means_all(argument):
             return (
-                await self._forget_all(turn_input) if is_confirmed(argument) else CONFIRM_FORGET_ALL
+                await self._forget_all(turn_input)
+                if is_confirmed(argument)
+                else self._ask_before_forgetting_all(turn_input)
             )
         if self._memory.memory is None or not argument:
             return "Write /forget NUMBER (from /memories), or /forget all."
@@ -231,9 +247,29 @@ class MemoryCommands:
         await self._memory.memory.forget([entry.id], subject=turn_input.peer)
         return "Forgotten."
 
+    async def _forget_all_in_words(self, turn_input: ChatTurnInput) -> str | None:
+        """Ask before a request to forget everything is carried out; do it if this message says yes
+        to the question. None: it does neither. In a room only the command counts, and a program
+        that requires an answer by a schema could not read ours."""
+        if turn_input.message.said.room or turn_input.answer_schema:
+            return None
+        is_asked = self._unconfirmed.pop(turn_input.peer, 0.0) > self._clock()
+        if is_asked and _YES.fullmatch(turn_input.text.strip(" .!¡")):
+            return await self._forget_all(turn_input)
+        if asks_to_forget_all(turn_input.text):
+            return self._ask_before_forgetting_all(turn_input)
+        return None
+
+    def _ask_before_forgetting_all(self, turn_input: ChatTurnInput) -> str:
+        if not turn_input.message.said.room:
+            self._unconfirmed[turn_input.peer] = self._clock() + CONFIRMATION_S
+        return CONFIRM_FORGET_ALL[_language(turn_input)]
+
     async def _forget_all(self, turn_input: ChatTurnInput) -> str:
         self._conversations.drop_peer(turn_input.peer)
         count = await self._memory.forget_peer(turn_input.peer)
+        if _language(turn_input) == "es":
+            return f"Olvidado: {pluralize(count, 'recuerdo')} y nuestras conversaciones."
         return f"Forgotten: {pluralize(count, 'memory', 'memories')} and our conversations."
 
     async def _one(self, peer: str, number: str) -> MemoryEntry | None:
@@ -252,10 +288,31 @@ class MemoryCommands:
 
 LIST_HEAD = "What I remember about you, newest first:"
 COMMAND_USAGE = "/correct NUMBER new text corrects one, /forget NUMBER forgets one."
-CONFIRM_FORGET_ALL = (
-    "This removes everything that I remember about you, the files that you shared with me and our"
-    " conversations, for good. Write /forget all yes if that is what you want."
+CONFIRM_FORGET_ALL = {
+    "en": "This removes everything that I remember about you, the files that you shared with me"
+    " and our conversations, for good. Answer “yes” if that is what you want (or write"
+    " /forget all yes).",
+    "es": "Esto borra todo lo que recuerdo de ti, los archivos que compartiste conmigo y nuestras"
+    " conversaciones, para siempre. Responde «sí» si es lo que quieres (o escribe"
+    " /forget all yes).",
+}
+CONFIRMATION_S = 300.0
+"""Time in seconds for which a "yes" confirms that everything is to be forgotten."""
+_YES = re.compile(
+    r"(?:yes|yeah|yep|s[ií]|claro|confirm(?:ed|o|ado)?|do it|h[aá]zlo|adelante|go ahead)"
+    r"(?:,? (?:please|por favor|i(?:['’]m| am) sure|do it|go ahead|b[oó]rralo|h[aá]zlo|delete"
+    r"(?: it| everything)?|estoy segur[oa]))*",
+    re.IGNORECASE,
 )
+
+
+def _language(turn_input: ChatTurnInput) -> str:
+    """The language of a message, which may be a command or a "sí"."""
+    is_spanish = _SPANISH_WORD.match(turn_input.text)
+    return "es" if is_spanish else language_of(turn_input.text)
+
+
+_SPANISH_WORD = re.compile(r"\W*(?:olvid|s[ií]\b)", re.IGNORECASE)
 
 
 def _about(peer: str) -> MemoryFilter:
