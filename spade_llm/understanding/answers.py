@@ -11,7 +11,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
 from spade_llm.understanding.features import NOTE, ends, features, is_changed, is_negated
-from spade_llm.understanding.pronouns import leading_noun
+from spade_llm.understanding.pronouns import leading_noun, subject_name
 from spade_llm.understanding.replacement import (
     ADDITION,
     COPULA,
@@ -749,14 +749,28 @@ def _follower(
 
 
 def _later(earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The statements behind one, latest first, without those of what was so long ago and denials
-    of something else."""
+    """The statements behind one, latest first, without those of what was so long ago, of another
+    person, and denials of something else."""
     behind = candidates[candidates.index(earlier) + 1 :]
     return [
         one
         for one in reversed(behind)
-        if not (_USED_TO.search(one.text) or _only_denies_another(one.text, earlier.text))
+        if not (
+            _USED_TO.search(one.text)
+            or _is_of_speaker_only(one.text, earlier.text)
+            or _only_denies_another(one.text, earlier.text)
+        )
     ]
+
+
+def _is_of_speaker_only(text: str, other: str) -> bool:
+    """Check whether a statement is about the speaker, and another one about a being that the first
+    does not name: `I live in Leeds` is no news of Tom."""
+    being = leading_noun(other)
+    if being is None or not being.is_being or not _FIRST_PERSON.match(text):
+        return False
+    named = concepts_of(being.text) & (concepts_of(text) | features(text).beings)
+    return not named and not subject_name(other) & set(split_words(text))
 
 
 def _only_denies_another(text: str, other: str) -> bool:
@@ -1828,7 +1842,9 @@ _DONE_TO_OWN = LazyPattern(
     _I,
 )
 _FIRST_PERSON = LazyPattern(
-    r"^(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b", _I
+    # "Pedro me corta el pelo", "Marco teaches me"
+    r"^(?!\w+o (?:me|nos|le|se|es|est[aá]|ha|va|vive|tiene|is|was|has|\w+s (?:me|us|my|our))\b)"
+    r"(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b", _I
 )
 _PAST_QUESTION = LazyPattern(
     r"\b(?:did|was|were|had)\b|^[¿\s]*(?:[^\W\d_]+ ){1,3}?"

@@ -327,6 +327,24 @@ def leading_noun(statement: str) -> Mention | None:
     return first if first is not None and first.start == 0 else None
 
 
+def subject_name(statement: str) -> frozenset[str]:
+    """Words of the name of the being that a statement begins with, in lower case: `my friend Ann`,
+    `Dr Hill`; none if it has no name."""
+    subject = leading_noun(statement)
+    if subject is None:
+        return frozenset()
+    words = subject.text.split()
+    names = words if subject.is_named else words[1:]
+    if not (subject.is_being or subject.text[:1].isupper() or len(words) == len(names) + 1):
+        return frozenset()
+    return frozenset(
+        one.lower() for one in names if one[:1].isupper() and not _TITLE.fullmatch(one)
+    )
+
+
+_TITLE = re.compile(r"(?:Dr|Dra|Mr|Mrs|Ms|Miss|Sr|Sra|Don|Doña)\.?")
+
+
 def is_noun_phrase(text: str) -> bool:
     """Check whether a text has nothing but nouns and names: `my niece Ann`."""
     rest = text.lower()

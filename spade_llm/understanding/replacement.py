@@ -21,7 +21,7 @@ from spade_llm.understanding.features import (
     is_denial,
     is_negated,
 )
-from spade_llm.understanding.pronouns import leading_noun
+from spade_llm.understanding.pronouns import leading_noun, subject_name
 from spade_llm.understanding.vocabulary import (
     WEEKDAY_CONCEPTS,
     ValueType,
@@ -360,6 +360,8 @@ def replaces(new: Statement, old: str) -> bool:
     """
     if new.replaced:
         return old == new.replaced or _has_departed(new.text, old)
+    if are_of_different_names(new.text, old):
+        return False
     new = replace(new, text=REASON.sub("", new.text))
     old_in_first_person = _SELF.sub("I", old)
     ends_it = _has_successor(new.text, old) or _is_back(new.text, old) or _is_done(new.text, old)
@@ -796,6 +798,29 @@ def are_two_of_a_kind(new: str, old: str) -> bool:
         return False
     one, other = concepts_of(after["noun"]), concepts_of(before["noun"])
     return bool(one & other and one - other and other - one)
+
+
+def are_of_different_names(new: str, old: str) -> bool:
+    """Check whether two statements are about beings with different names: what `Bob lives in York
+    now` says is nothing of `my friend Ann lives in Leeds`. Who does something for the speaker may
+    take another one's place: `Tom does my garden now`."""
+    one, other = subject_name(new), subject_name(old)
+    if not one or not other or one & other:
+        return False
+    is_successor = _TAKES_OVER.search(new) or (
+        _FOR_SPEAKER.search(new) and _FOR_SPEAKER.search(old)
+    )
+    return not is_successor
+
+
+_TAKES_OVER = LazyPattern(
+    r"\b(?:(?:tak(?:es?|en|ing)|took) (?:over|(?:his|her|their|the) \w+)|step(?:s|ped)? in"
+    r"|replac\w+|instead|is the new|en su lugar|sustitu\w+|reemplaz\w+|relev\w+)\b",
+    _I,
+)
+_FOR_SPEAKER = LazyPattern(
+    r"(?<=\w )(?:me|us|my|our|mine|ours|the|mis?|nos|nuestr[oa]s?|conmigo|el|la|los|las)\b", _I
+)
 
 
 def is_of_another(new: str, old: str) -> bool:

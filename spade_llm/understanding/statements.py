@@ -51,6 +51,7 @@ from spade_llm.understanding.replacement import (
     COPULA,
     INTRODUCES,
     Statement,
+    are_of_different_names,
     is_unrelated,
     replaces,
 )
@@ -478,8 +479,14 @@ def _statements_of_clause(
         # Read in parts, it would take time that grows with the square of its length.
         return [_plain_statement(text)] if is_own else [], ""
     named = replace(clause, text=with_person(text, known, before))
+    told, every_told = known, every
+    known, remembered = (
+        [one for one in of_person if not are_of_different_names(named.text, one)]
+        for of_person in (known, remembered)
+    )
+    every = [*remembered, *known]
     if is_own and is_scheduled(named.text):
-        full = with_role(with_antecedent(named.text, known), every)
+        full = with_role(with_antecedent(named.text, told), every_told)
         return [replace(_plain_statement(full), is_change=False)], ""
     if replaced := _replaced_by_clause(clause, named, known, remembered, before):
         return replaced, ""
@@ -488,7 +495,7 @@ def _statements_of_clause(
     slot = in_same_slot(text, named.text, every, known)
     if slot or not (is_own or _has_verb(text)):
         return [slot] if slot else [], ""
-    full = with_role(with_antecedent(named.text, known, is_next=bool(before)), every)
+    full = with_role(with_antecedent(named.text, told, is_next=bool(before)), every_told)
     return _end_and_present(text) or [_plain_statement(full, clause.is_change)], ""
 
 
