@@ -283,10 +283,16 @@ _OWN = LazyPattern(
     r"\b(?:i|i['’]\w+|my|me|mine|we|we['’]\w+|our|us|mis?|m[ií]|nos|nuestr[oa]s?|"
     + "|".join(
         sorted(
-            {form for one in SPANISH_FIRST_PERSON - {"sé"} for form in (one, strip_accents(one))}
+            {
+                form
+                # "Leo" is a name, "era" an English word, too.
+                for one in SPANISH_FIRST_PERSON - {"sé", "leo", "era"}
+                for form in (one, strip_accents(one))
+            }
         )
     )
-    + r"|\w{2,}(?:amos|emos|imos)|he \w+[dt]o|\w{2,}(?:aba|ía) antes)(?!\w)"
+    + r"|(?-i:leo)(?![?!.]*$)|(?!gramos)\w{2,}(?:amos|emos|imos)|he \w+[dt]o"
+    r"|\w{2,}(?:aba|ía) antes)(?!\w)"
     # "¿Dónde aparco?": the verb alone says who.
     r"|\b(?:qu[eé]|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt\w+|qui[eé]n|cu[aá]l) (?:me |lo |la "
     r"|no )?[^\W\d_]{3,}o"
@@ -1844,12 +1850,13 @@ _DONE_TO_OWN = LazyPattern(
 _FIRST_PERSON = LazyPattern(
     # "Pedro me corta el pelo", "Marco teaches me"
     r"^(?!\w+o (?:me|nos|le|se|es|est[aá]|ha|va|vive|tiene|is|was|has|\w+s (?:me|us|my|our))\b)"
-    r"(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b", _I
+    r"(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b",
+    _I,
 )
 _PAST_QUESTION = LazyPattern(
     r"\b(?:did|was|were|had)\b|^[¿\s]*(?:[^\W\d_]+ ){1,3}?"
-    r"(?!compañía|policía|energía|batería|geografía|fotografía|alegría|\w{3,}ería(?<!quería))"
-    r"[^\W\d_]{2,}(?:aba|ía)[ns]?\b"
+    r"(?!compañía|policía|energía|batería|geografía|fotografía|alegría|garantía|categoría|teoría"
+    r"|(?-i:[A-ZÁÉÍÓÚÑ])|\w{3,}ería(?<!quería))[^\W\d_]{2,}(?:aba|ía)[ns]?\b"
     r"|\bera[ns]?\b",
     _I,
 )

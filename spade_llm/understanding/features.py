@@ -157,7 +157,7 @@ _SAID_BY_ALL = (
 _IN_GENERAL = LazyPattern(rf"{_SAID_BY_ALL}|\b(?:{_SOME_DAY})\b|^(?:dicen|se dice) que\b", _I)
 _REPORTED = LazyPattern(
     rf"{_SAID_BY_ALL}"
-    r"|^(?:(?!i\b|yo\b)[\w'’]+ ){1,6}?(?:said|says|told (?!me to)|tells|thinks|thought|claims"
+    r"|^(?:(?!i\b|we\b|yo\b)[\w'’]+ ){1,6}?(?:said|says|told (?!me to)|tells|thinks|thought|claims"
     r"|reckons|swears|insists"
     r"|wrote|asked|dice[ns]?|dijo|dijeron"
     r"|cuenta que|cree que|piensa que|me ha dicho|me dijo|escribi[oó])\b|^(?:according to"
@@ -185,10 +185,10 @@ _CHANGE = LazyPattern(
     r"|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
     r"|rescheduled|postponed|delayed|reset|brought forward"
     r"|(?:pushed|put(?:ting)?) (?:\w+ ){0,3}?(?:back|forward|off)"
-    r"|became|convert\w+|transferr\w+|relocat\w+|traslad\w+"
+    r"|became|convert(?:ed|s|ing)?|transferr\w+|relocat\w+|traslad\w+"
     r"|gone into|fue a vivir|promot\w+|ascend\w+|(?!(?-i:New [A-Z]))new|raised|went up|gone up"
     r"|put(?:ting)? (?:\w+ ){1,3}up|upped|lowered|reduced"
-    r"|increased|subi\w+|baj\w+"
+    r"|increased|subi\w+|baj(?:é|ó|ad[oa]|aron|amos)"
     r"|aument\w+|stopped|quit|gave up|given up|broke up|split up|ahora|ya no|en realidad"
     r"|cambi\w+|mud(?:ad\w+|[eéó]|amos|aron)"
     r"|(?:me|nos|l[aeo]s?) (?:han |he )?(?:puesto|pusieron|pasad[oa]|pasaron|movid[oa]|movieron)"
@@ -196,7 +196,8 @@ _CHANGE = LazyPattern(
     r"|se (?:ha |han )?(?:pas(?:ó|o|aron|ado)|mov(?:ió|ido)|corri[óo])(?= (?:al?|para|hasta)\b)"
     r"|(?:me|nos) (?:han )?contrat\w+|hired|they(?:['’]ve)? put"
     r"|(?:moved|switched|swapped|shunted|bumped)"
-    r" (?:me|us|him|her|them)|nuev[oa]|dej[eé]|dejado|aplaz\w+|retras\w+|adelant\w+|roto"
+    r" (?:me|us|him|her|them)|nuev[oa](?! (?-i:[A-ZÁÉÍÓÚÑ]))|dej[eé]|dejado|aplaz\w+|retras\w+"
+    r"|adelant\w+|roto"
     r"|rompimos)\b",
     _I,
 )

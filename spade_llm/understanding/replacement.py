@@ -360,8 +360,10 @@ def replaces(new: Statement, old: str) -> bool:
     """
     if new.replaced:
         return old == new.replaced or _has_departed(new.text, old)
-    if are_of_different_names(new.text, old):
-        return False
+    return not are_of_different_names(new.text, old) and _replaces_by_rule(new, old)
+
+
+def _replaces_by_rule(new: Statement, old: str) -> bool:
     new = replace(new, text=REASON.sub("", new.text))
     old_in_first_person = _SELF.sub("I", old)
     ends_it = _has_successor(new.text, old) or _is_back(new.text, old) or _is_done(new.text, old)

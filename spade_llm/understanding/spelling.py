@@ -234,7 +234,12 @@ def _with_capital(found: re.Match[str]) -> str:
 
 
 def _is_spanish(text: str) -> bool:
-    words = {found[0].lower() for found in _ABBREVIATION.finditer(text)}
+    # "TB" and "the Q train" are no abbreviations of chats.
+    words = {
+        found[0].lower()
+        for found in _ABBREVIATION.finditer(text)
+        if found[0].islower() or not found.start()
+    }
     return (
         bool(words & _SURE)
         or language_of(text) == "es"

@@ -240,7 +240,7 @@ def _relatives() -> tuple[tuple[str, str], ...]:
 _RELATIVES = _relatives()
 
 _PHRASES = (
-    (r"\bmi viejo\b", "father"),
+    (r"\bmi viejo\b(?! (?:coche|carro|auto|piso|trabajo|m[oó]vil|celular|tel[eé]fono|ordenador|amigo|jefe|profe\w*|perro|gato|barrio|colegio)\b)", "father"),
     (r"\bluna de miel\b", "trip"),
     (r"\b(?:i|we)(?:['’]ve| have) been in (?-i:[A-ZÁÉÍÓÚÑ])[\w' -]+ (?:since|for) ", "home"),
     (r"\b(?:see|seeing|saw) (?:the|my|a) (?:\w+ )?(?:consultant|specialist|surgeon|nurse|gp|physio|dietician)\b", "doctor appointment"),

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
+from spade_llm.search.language import language_of
 from spade_llm.understanding.clauses import THIRD_SPANISH
 
 if TYPE_CHECKING:
@@ -18,9 +19,10 @@ _ENGLISH: Mapping[str, str] = {
     "our": "your", "ours": "yours", "us": "you",
 }  # fmt: skip
 _ENGLISH_WORDS = LazyPattern(
-    # "At 6 am" is a time, and an address is not reworded.
-    r"(?<![\w.@/-])(?<!\d )(?:(?:i|we)'(?:m|ve|d|ll|re)|"
-    + "|".join(k for k in _ENGLISH if k.isalpha())
+    # "At six am" is a time, "the US" a country, "a mine" a place, and an address is not reworded.
+    r"(?<![\w.@/-])(?!(?-i:US)\b)(?<!\ba (?=mine))(?<!\bthe (?=mine))"
+    r"(?:(?:i|we)'(?:m|ve|d|ll|re)|(?<=\bi )am|(?<!\d )am(?= (?:not )?i\b)|"
+    + "|".join(k for k in _ENGLISH if k.isalpha() and k != "am")
     + r")\b(?![@/])",
     re.I,
 )
@@ -145,7 +147,9 @@ def in_second_person(text: str, language: str) -> str:
     """
     words = {found[0].lower() for found in _WORD.finditer(text)}
     is_spanish = not words & _ENGLISH_ONLY and bool(
-        words & SPANISH_FIRST_PERSON - _ENGLISH.keys() - {"era"} or _SPANISH_PERFECT.search(text)
+        words & SPANISH_FIRST_PERSON - _ENGLISH.keys() - {"era"}
+        or _SPANISH_PERFECT.search(text)
+        or language_of(text) == "es"
     )
     if language == "es" and words & _ENGLISH_ONLY:
         return f"«{text}»"

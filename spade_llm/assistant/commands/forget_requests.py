@@ -99,8 +99,8 @@ _ORDINALS = {
     "segundo": 2, "segunda": 2, "tercero": 3, "tercera": 3, "uno": 1, "dos": 2, "tres": 3,
 }  # fmt: skip
 _AROUND_NUMBER = frozenset({
-    "the", "number", "one", "please", "option", "el", "la", "lo", "número", "por", "favor",
-    "opción",
+    "the", "number", "one", "please", "option", "el", "la", "lo", "número", "numero", "por",
+    "favor", "opción", "opcion",
 })  # fmt: skip
 """Words of an answer beside its number or ordinal."""
 
