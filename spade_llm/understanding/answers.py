@@ -22,6 +22,7 @@ from spade_llm.understanding.replacement import (
     SECRETS,
     TITLES,
     Statement,
+    are_of_different_names,
     are_two_of_a_kind,
     denies_other_place,
     denies_other_thing,
@@ -764,6 +765,7 @@ def _later(earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidat
         if not (
             _USED_TO.search(one.text)
             or _is_of_speaker_only(one.text, earlier.text)
+            or are_of_different_names(one.text, earlier.text)
             or _only_denies_another(one.text, earlier.text)
         )
     ]

@@ -93,6 +93,8 @@ _LEAD_IN = LazyPattern(
     r"(?= (?:mis?|el|la|yo|me|no|ya|he|soy|tengo|estoy|vivo)\b)|on top of (?:all )?that"
     r"|what['’]?s more"
     r"|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
+    r"|(?:please |just )*(?:keep (?:this|it)(?: a)? secret|between (?:you and me|us)"
+    r"|(?:que quede )?entre nosotros|gu[aá]rdame (?:el|este) secreto)(?=\s*[,:;.–—-])"
     r"|a ver|total que|encima(?! de)|es que|f[ií]jate(?: que)?|ojo(?: que\b|(?=\s*[,.:;]))"
     r"|(?:perd[oó]n(?:a(?:me|d|dme)?)?|disculpa(?:me|d)?) (?:que|por) [^,;]{3,60}(?=,)"
     r"|sorry (?:i|for|about) [^,;]{3,60}(?=,)"
@@ -741,7 +743,12 @@ _SEARCHED = LazyPattern(
     _I,
 )
 """Key words of a search, which tell nothing."""
-_CALL_ME = LazyPattern(r"^(?:(?:you can|just|puedes) )*(?:call me|ll[aá]ma(?:me|rme)) \S", _I)
+_CALL_ME = LazyPattern(
+    r"^(?:(?:you can|just|puedes) )*(?:call me|ll[aá]ma(?:me|rme))"
+    r" (?!(?:at|on|after|before|later|back|when|if|now|in|tomorrow|tonight|al?|a las|luego"
+    r"|ma[ñn]ana|cuando|si|despu[eé]s|antes|m[aá]s tarde|hoy|today|\+?\d)\b)\S",
+    _I,
+)
 """It has the form of a request, and is kept as a statement: it says the speaker's name."""
 _ANSWER_IN = LazyPattern(
     r"^(?:always |from now on,? |siempre |a partir de ahora,? )(?:answer|reply|respond|write"
@@ -1277,6 +1284,8 @@ def _behind_colon(sentence: str) -> str:
     """A statement that a colon announces: `change of plan: the party is on Sunday`. What others say
     or write behind a colon is none, and it may be in their first person."""
     before, _, behind = sentence.partition(": ")
+    if _CHANGE_LEAD_IN.match(sentence):
+        return ""
     if not behind[:1].islower() or _SAYING.search(before) or _FIRST_PERSON.search(behind):
         return ""
     is_announced = _classify(before).kind in (ClauseKind.STATEMENT, ClauseKind.OTHER)

@@ -153,6 +153,13 @@ _PARTS = LazyPattern(r"(?:\s*[,;:–—]+\s*|\s+)(?:but|sino(?: que)?|pero)\s+|\
 _NEGATOR = LazyPattern(
     r"\b(?:not|no longer|never|any ?more|no|ya no|nunca|no more)\b|\b\w+n['’]t\b", _I
 )
+_MEANT = LazyPattern(
+    r"^(?:i (?:said|wrote|put)|(?:dije|puse|escrib[ií]|he dicho|he puesto)) (?P<old>[^,;]{1,40}?),?"
+    r" (?:but|when|pero|cuando) (?:i )?(?:meant|mean|wanted to say|quer[ií]a decir|quise decir|era)"
+    r" (?P<new>[^,;]{1,40})$",
+    _I,
+)
+"""`I said blue but I meant green`."""
 _POSTPOSED = LazyPattern(r"^(?P<old>.{1,30}?) no, (?P<new>.{1,40})$", _I)
 """`El martes no, el jueves`."""
 _EXCHANGE = (
@@ -638,7 +645,7 @@ def with_other_parts(found: Statement, text: str) -> Statement:
 
 def _contrasts(text: str) -> Iterator[tuple[str, str]]:
     """Pairs of an old value, maybe with words around it, and the new one: `not Ana, Anna`."""
-    if found := _POSTPOSED.match(text):
+    if found := _POSTPOSED.match(text) or _MEANT.match(text):
         yield found["old"], found["new"]
     if found := _SUCCESSION.match(text):
         said = {name[:3]: value for name, value in found.groupdict().items() if value}

@@ -337,12 +337,7 @@ def subject_name(statement: str) -> frozenset[str]:
     names = words if subject.is_named else words[1:]
     if not (subject.is_being or subject.text[:1].isupper() or len(words) == len(names) + 1):
         return frozenset()
-    return frozenset(
-        one.lower() for one in names if one[:1].isupper() and not _TITLE.fullmatch(one)
-    )
-
-
-_TITLE = re.compile(r"(?:Dr|Dra|Mr|Mrs|Ms|Miss|Sr|Sra|Don|Doña)\.?")
+    return frozenset(one.lower() for one in names if one[:1].isupper() and not _TITLE.match(one))
 
 
 def is_noun_phrase(text: str) -> bool:

@@ -317,6 +317,7 @@ def _read_clauses(
             else in_own_words(clause.text, one)
             for one in map(without_former_dose, found)
         ]
+        statements, found = _corrected_at_once(clause, statements, found)
         for one in _with_rests(found, statements, gone):
             # A clause with a pronoun repeats the one before it, which is not told twice.
             repeated = {other.text for other in statements if f"{other.text}; " in one.text}
@@ -330,6 +331,28 @@ def _read_clauses(
         clauses=tuple(clauses),
         takes_back=takes_back,
     )
+
+
+def _corrected_at_once(
+    clause: Clause, statements: list[Statement], found: Sequence[Statement]
+) -> tuple[list[Statement], list[Statement]]:
+    """The statements of a message without the one that its next clause corrects (`my colour is
+    blue. No, green`), and those of the clause (`found`) in its place."""
+    corrected = (
+        old
+        for old in (reversed(statements) if clause.is_change else ())
+        if any(replaces(one, old.text) for one in found)
+    )
+    wrong = next(corrected, None)
+    if wrong is None:
+        return statements, [*found]
+    rest = [one for one in statements if one is not wrong]
+    return rest, [
+        replace(one, replaced=wrong.replaced, is_change=wrong.is_change)
+        if replaces(one, wrong.text)
+        else one
+        for one in found
+    ]
 
 
 def _without_parts(statements: Sequence[Statement]) -> list[Statement]:
@@ -479,14 +502,14 @@ def _statements_of_clause(
         # Read in parts, it would take time that grows with the square of its length.
         return [_plain_statement(text)] if is_own else [], ""
     named = replace(clause, text=with_person(text, known, before))
-    told, every_told = known, every
+    all_known, all_told = known, every
     known, remembered = (
         [one for one in of_person if not are_of_different_names(named.text, one)]
         for of_person in (known, remembered)
     )
     every = [*remembered, *known]
     if is_own and is_scheduled(named.text):
-        full = with_role(with_antecedent(named.text, told), every_told)
+        full = with_role(with_antecedent(named.text, all_known), all_told)
         return [replace(_plain_statement(full), is_change=False)], ""
     if replaced := _replaced_by_clause(clause, named, known, remembered, before):
         return replaced, ""
@@ -495,7 +518,7 @@ def _statements_of_clause(
     slot = in_same_slot(text, named.text, every, known)
     if slot or not (is_own or _has_verb(text)):
         return [slot] if slot else [], ""
-    full = with_role(with_antecedent(named.text, told, is_next=bool(before)), every_told)
+    full = with_role(with_antecedent(named.text, all_known, is_next=bool(before)), all_told)
     return _end_and_present(text) or [_plain_statement(full, clause.is_change)], ""
 
 

@@ -120,6 +120,18 @@ async def test_superseded_facts_are_marked_and_restored_by_a_correction(
     assert again.entry.id == tea.entry.id
 
 
+async def test_a_list_has_only_what_has_its_words(network: Network) -> None:
+    assistant, ada = await reminded(network)
+
+    found = await answer_to(ada, assistant, "/memories tea")
+    nothing = await answer_to(ada, assistant, "/memories dentist")
+
+    assert "1. Ada likes tea" in found
+    assert "rows" not in found
+    assert nothing == "I remember nothing about you with these words."
+    assert "no command /foo" in await answer_to(ada, assistant, "/foo")
+
+
 async def test_everything_is_forgotten_after_one_question(network: Network) -> None:
     assistant, ada = await reminded(network)
 

@@ -921,6 +921,23 @@ def _answer(said: list[str], question: str) -> list[str]:
             "who's our supplier for flour?",
             "",
         ),
+        # A correction in the same message.
+        (["my favourite colour is blue. No wait, green."], "my favourite colour?", "green"),
+        (["my landlord is Ben. Correction: my landlord is Bob."], "who's my landlord?", "Bob"),
+        (["I like red", "I said red but I meant blue"], "what colour do I like?", "blue"),
+        (["call me Pia", "call me at 555 1234"], "what's my phone number?", "555 1234"),
+        (["please keep this secret: I'm pregnant"], "am I pregnant?", "I'm pregnant"),
+        # Facts of the speaker do not answer for others, and the other way round.
+        (["Tom lives in York", "I live in Leeds"], "where does Tom live?", "York"),
+        (["Ann lives in Leeds", "Bob lives in York now"], "where does Ann live?", "Leeds"),
+        (
+            ["my friend Ann lives in Hull", "my friend Bob lives in York now"],
+            "Ann lives where?",
+            "Hull",
+        ),
+        (["my brother Tom is a cook", "my brother Dan is a vet now"], "what's Tom's job?", "cook"),
+        (["mi hijo Leo tiene 7 años", "mi hijo Max ya tiene 9"], "¿cuántos años tiene Leo?", "7"),
+        (["Pedro me corta el pelo"], "¿quién me corta el pelo?", "Pedro"),
         # What is denied is no answer beside what is so.
         (["I'm allergic to nuts", "I'm not allergic to milk"], "what am I allergic to?", "nuts"),
         (["my name is Pia", "my name is not Ana"], "what's my name?", "Pia"),

@@ -229,10 +229,10 @@ def test_a_message_is_read_in_a_few_milliseconds() -> None:
     known = [f"My colleague number {number} is called Ana{number}" for number in range(12)]
     read_message("warm-up", known)
 
-    started_s = time.perf_counter()
+    started_s = time.thread_time()
     for number in range(100):
         read_message(f"changed jobs, I'm with Acme {number} now", known)
-    assert time.perf_counter() - started_s < 2.0
+    assert time.thread_time() - started_s < 2.0
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ _ALIASES = {
 _ROOM_COMMANDS = frozenset({"help", "status", STOP, "new"})
 _EVERYTHING = re.compile(r"(?:all|todo)(?P<yes>\s+(?:yes|s[ií]))?[.!]*", re.IGNORECASE)
 INTRODUCTION = "I am an assistant in a chat: just write to me. Commands:"
-_MISTYPED = re.compile(r"//?(?P<name>[a-z]{3,})(?:\s.*)?", re.DOTALL)
+_MISTYPED = re.compile(r"//?(?P<name>[a-z]{3,})(?:\s.*|(?P<alone>))", re.DOTALL)
 PLAIN_WORD_HINT = (
     "help, memories, status, documents, tools and usage also work alone, without the slash. If your"
     " client keeps a slash for itself, write two: //new"
@@ -66,14 +66,17 @@ def _named(word: str) -> str:
 
 
 def mistyped_command(text: str, names: Collection[str]) -> str:
-    """Answer to a command with a misspelled name, such as `/hlep`; empty for anything else, which
-    goes to the model."""
+    """Answer to a command with a misspelled name, such as `/hlep`, or with an unknown one and
+    nothing behind it; empty for anything else (`/me waves`, a path), which goes to the model."""
     found = _MISTYPED.fullmatch(text.strip().lower())
-    name = found["name"] if found else ""
-    near = nearest_word(name, sorted({*names, *_ALIASES})) if name else ""
-    if near in {"", name}:
+    if found is None:
         return ""
-    return f"There is no command /{name}. Did you mean /{near}? /help lists them all."
+    name = found["name"]
+    near = nearest_word(name, sorted({*names, *_ALIASES}))
+    if near == name or not (near or found["alone"] is not None):
+        return ""
+    meant = f" Did you mean /{near}?" if near else ""
+    return f"There is no command /{name}.{meant} /help lists them all."
 
 
 def is_allowed_in_rooms(command: Command) -> bool:

@@ -16,7 +16,14 @@ from spade_llm.core.text import load_texts, pluralize, single_line
 from spade_llm.memory.contract import MemoryChange, ReflectionKind
 from spade_llm.memory.learning.episodes import EPISODE_DATES
 from spade_llm.search.language import language_of
-from spade_llm.search.memory_query import Category, MemoryFilter, MemoryQuery, Origin
+from spade_llm.search.memory_query import (
+    Category,
+    MemoryFilter,
+    MemoryQuery,
+    Origin,
+    SearchMode,
+)
+from spade_llm.understanding.features import related_words
 from spade_llm.understanding.forgetting import asks_to_forget_all
 
 if TYPE_CHECKING:
@@ -204,11 +211,7 @@ class MemoryCommands:
             return NO_MEMORY
         about = _about(turn_input.peer)
         if words:
-            query = MemoryQuery(text=words, which=about, limit=LISTED_MEMORIES)
-            hits = (await self._memory.memory.search(query)).hits
-            # A search ranks by relevance; the list promises the newest first.
-            found = (hit.entry for hit in hits)
-            entries = sorted(found, key=attrgetter("created_at"), reverse=True)
+            entries = await self._with_words(self._memory.memory, words, about)
             total = len(entries)
         else:
             page = await self._memory.memory.list(about, limit=LISTED_MEMORIES)
@@ -220,6 +223,20 @@ class MemoryCommands:
         more = [f"… and {total - len(entries)} more: /memories WORDS finds them."]
         left = more if total > len(entries) else []
         return "\n".join([LIST_HEAD, *lines, *left, "", COMMAND_USAGE])
+
+    async def _with_words(
+        self, memory: OwnedMemory, words: str, which: MemoryFilter
+    ) -> list[MemoryEntry]:
+        """Memories with one of these words, newest first; if there are none, those with a word of
+        the same meaning. A search by vectors would find something for any words."""
+        for text in dict.fromkeys((words, related_words(words))):
+            query = MemoryQuery(
+                text=text, which=which, limit=LISTED_MEMORIES, mode=SearchMode.KEYWORD
+            )
+            if text and (hits := (await memory.search(query)).hits):
+                found = (hit.entry for hit in hits)
+                return sorted(found, key=attrgetter("created_at"), reverse=True)
+        return []
 
     async def _correct(self, argument: str, turn_input: ChatTurnInput) -> str:
         number, _, content = argument.partition(" ")

@@ -240,7 +240,7 @@ async def test_a_command_in_a_routed_answer_is_not_executed_by_its_receiver(
     town.agent("b", reply_to="eve@net")
     ada, eve = town.program("ada"), town.program("eve")
 
-    await say(ada, "a@net", "please forget everything")
+    await say(ada, "a@net", "please pass this on")
 
     assert [one.content for one in await eve.got(1)] == ["/forget all b"]
 
