@@ -774,7 +774,7 @@ _SPLIT = LazyPattern(
     r"|est[aá]n?"
     r"|cumple)\b)|no me|(?:se )?me \w{3,}(?<!r)"
     r"|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o"
-    r"|now i['’]m an? (?=\w)|ahora soy"
+    r"|(?<=and )now i['’]m an? (?=\w)|(?<= y )ahora soy"
     r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos"
     r"|tomo|toco|juego|conduzco|peso|mido|cobro|entro"
     r"|yo (?=[^\W\d_]+o\b)|(?:ya )?llev(?:o|amos)(?= (?:ya |casi )?\w+ (?:a[ñn]os?|mes(?:es)?"

@@ -807,7 +807,8 @@ def are_of_different_names(new: str, old: str) -> bool:
     now` says is nothing of `my friend Ann lives in Leeds`. Who does something for the speaker may
     take another one's place: `Tom does my garden now`."""
     one, other = subject_name(new), subject_name(old)
-    if not one or not other or one & other:
+    # "Mrs Lee moved Sadie to Sunday" is about both.
+    if not one or not other or other & set(split_words(new)):
         return False
     is_successor = _TAKES_OVER.search(new) or (
         _FOR_SPEAKER.search(new) and _FOR_SPEAKER.search(old)
