@@ -45,6 +45,7 @@ from spade_llm.understanding.vocabulary import (
     is_function_word,
     kin,
     light,
+    relatives,
     stems_of,
     things,
     typed_values,
@@ -764,18 +765,22 @@ def _later(earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidat
         for one in reversed(behind)
         if not (
             _USED_TO.search(one.text)
-            or _is_of_speaker_only(one.text, earlier.text)
+            or _is_of_another_being(one.text, earlier.text)
             or are_of_different_names(one.text, earlier.text)
             or _only_denies_another(one.text, earlier.text)
         )
     ]
 
 
-def _is_of_speaker_only(text: str, other: str) -> bool:
-    """Check whether a statement is about the speaker, and another one about a being that the first
-    does not name: `I live in Leeds` is no news of Tom."""
-    being = leading_noun(other)
-    if being is None or not being.is_being or not _FIRST_PERSON.match(text):
+def _is_of_another_being(text: str, other: str) -> bool:
+    """Check whether a statement is about the speaker or a relative, and another one about a being
+    that the first does not name: `I live in Leeds` is no news of Tom, `our Gemma was born in May`
+    none of dad's birthday."""
+    being, subject = leading_noun(other), leading_noun(text)
+    if being is None or not being.is_being:
+        return False
+    is_of_relative = bool(subject and subject.is_being and concepts_of(being.text) & relatives())
+    if not (is_of_relative or _FIRST_PERSON.match(text)):
         return False
     named = concepts_of(being.text) & (concepts_of(text) | features(text).beings)
     return not named and not subject_name(other) & set(split_words(text))

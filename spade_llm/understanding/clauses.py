@@ -400,8 +400,10 @@ _UNREAL = LazyPattern(
     r"|though)\b.{0,20}\b(?:not"
     r"|no|nothing|\w+n['’]t|fell through|changed? (?:my|our) minds?)"
     r"|(?:iba|[ií]bamos) a \w+[aei]r(?:me|nos|lo|la)?\b.* pero\b.{0,20}\b(?:nada|no)\b"
-    r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed|in (?:this|the|a) (?:game|story|book"
-    r"|movie|film|novel|scenario|dream|example|song)|for example|for instance|hypothetical\w*"
+    r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed"
+    r"|(?:^|last night )dream(?:t|ed)(?: last night| that)?(?= (?:that |i|we|my)\b)"
+    r"|in (?:this|the|a) (?:game|story|book|movie|film|novel|scenario|dream|example|song)"
+    r"|for example|for instance|hypothetical\w*"
     r"|people say|would(?:n['’]t)? (?!you believe|like|love|prefer|rather)|could have|might be"
     r"|a lo mejor|quiz[aá]s?|tal vez|capaz que|puede (?:ser )?que|es posible que|no s[eé] si"
     r"|maybe i|perhaps i|si (?:[^\W\d_]+ ){0,2}?[^\W\d_]+(?:[aei]ra|[aáeéií]ramos|[aeié]ran)\b"
@@ -820,7 +822,7 @@ _TWO_SUBJECTS = LazyPattern(r"^(?:[A-ZÁÉÍÓÚÑ]\w+|my \w+|mi \w+) (?:and I|y
 _QUESTION_SPLIT = LazyPattern(
     r"[,;]?\s+(?:and |but |so |y |pero )?(?=(?:what|where|when|who|which|how|can you|could you"
     r"|do you|d[oó]nde|cu[aá]ndo"
-    r"|qui[eé]n|cu[aá]l|c[oó]mo|qu[eé]|cu[aá]nt\w+)\b.*[?？]$)|\s*(?=¿)",
+    r"|qui[eé]n|cu[aá]l|c[oó]mo|qué|(?<=[,;] )que|cu[aá]nt\w+)\b.*[?？]$)|\s*(?=¿)",
     _I,
 )
 """Places where a question follows a statement in one sentence: `I'm allergic to nuts, what …?`."""

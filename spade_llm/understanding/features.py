@@ -39,6 +39,7 @@ _ENDED = LazyPattern(
     r"|vender)"
     r"|(?:got|was|were|been) (?:stolen|nicked|pinched|robbed)"
     r"|(?:some(?:one|body)|they|thieves)(?:['’]ve| have|['’]s| has)? (?:stole[n]?|nicked|pinched)"
+    r"|closed (?:my|our|the|that) (?:\w+ )?account|cerr(?:é|ado|amos|aron) (?:la|mi|nuestra) cuenta"
     r"|stopped|quit(?:ted)?|ceased|lost|leaving"
     r"|(?<!\d )(?<!the )left(?! (?:ear|eye|hand|arm|leg|knee|foot|side|ankle|shoulder|hip"
     r"|breast)\b)"

@@ -812,6 +812,9 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     best = max((share for share, _ in covered), default=0.0)
     found = [number for share, number in covered if share >= MIN_COVERAGE and share == best]
     # "The depression" is not the asthma, which is an illness, too.
+    if _OWN_THING.match(topic):
+        # "My cell number" is not Dana's.
+        found = [number for number in found if _OWN_THING.match(statements[number])] or found
     words = stems_of(topic)
     said = [number for number in found if words & stems_of(statements[number])]
     found = said or [number for number in found if best == 1]
@@ -831,6 +834,9 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     akin = _akin(topic, statements) if not found else []
     akin = [number for number in akin if not _is_other_secret(topic, statements[number])]
     return (not with_mentions and named) or found or akin
+
+
+_OWN_THING = LazyPattern(r"^(?:my|mis?|nuestr[oa]s?|our)\b", _I)
 
 
 def _is_other_secret(topic: str, statement: str) -> bool:

@@ -504,7 +504,7 @@ def _statements_of_clause(
     named = replace(clause, text=with_person(text, known, before))
     all_known, all_told = known, every
     known, remembered = (
-        [one for one in of_person if not are_of_different_names(named.text, one)]
+        [one for one in of_person if not _is_apart(named.text, one)]
         for of_person in (known, remembered)
     )
     every = [*remembered, *known]
@@ -520,6 +520,16 @@ def _statements_of_clause(
         return [slot] if slot else [], ""
     full = with_role(with_antecedent(named.text, all_known, is_next=bool(before)), all_told)
     return _end_and_present(text) or [_plain_statement(full, clause.is_change)], ""
+
+
+def _is_apart(text: str, earlier: str) -> bool:
+    """Check whether a clause cannot change an earlier statement: it is about a being with another
+    name, or tells what is so now, and the earlier one what was so before."""
+    is_former = bool(_WAS_CALLED.search(earlier)) and is_changed(text)
+    return is_former or are_of_different_names(text, earlier)
+
+
+_WAS_CALLED = LazyPattern(r"\b(?:se llamaba|used to be called|was called)\b", _I)
 
 
 def _statements_of_related(

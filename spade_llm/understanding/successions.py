@@ -701,8 +701,10 @@ def elliptic(text: str) -> str:
 
 def is_successor(text: str, earlier: str, announcement: str) -> bool:
     """Check whether a clause behind an announcement says what holds instead."""
-    # "I'm at Aldi" is as much about work as about a home.
-    about = features(text).topic - phrase_concepts(text)
+    # "I'm at Aldi" is as much about work as about a home; "at a shop called …" tells no own name.
+    about = (
+        features(text).topic - phrase_concepts(text) - ({"name"} if _IS_AT.match(text) else set())
+    )
     if _REASON.match(text):
         return False
     if INTRODUCES.search(text) or about & EXCLUSIVE - features(earlier).topic:
@@ -820,6 +822,10 @@ def _with_new(text: str, earlier: str, announcement: str) -> Statement | None:
     return Statement(text=changed, is_change=True, replaced=earlier)
 
 
+_JOBS = frozenset({"work", "profession"})
+_IS_AT = LazyPattern(
+    r"(?:now |ahora )?(?:i['’]?m (?:now )?(?:at|with) |(?P<es>estoy (?:ahora )?(?:en|con) ))", _I
+)
 _OWN_TOPICS = frozenset({"office", "work", "school", "nursery", "university", "profession"})
 
 
@@ -829,6 +835,9 @@ def with_topic(text: str, earlier: str, announcement: str = "") -> str:
     """
     said, before = features(text).concepts, features(earlier)
     topic = _topic(earlier, announcement)
+    if before.topic & _JOBS and "work" not in said and (at := _IS_AT.match(text)):
+        # "I'm at a bakery now" would answer no question about work.
+        return f"{text} ({'trabajo' if at['es'] else 'work'})"
     # "I cycle to the office now" and "I'm a nurse now" say themselves what they are about.
     is_told = said & before.concepts & _OWN_TOPICS
     if not topic or is_told or said & before.topic & concepts_of(topic):
@@ -892,7 +901,7 @@ def _topic(statement: str, announcement: str) -> str:
         for word in re.findall(r"[^\W_]+", bare)
         if any(is_concept(one) and one not in general() for one in concepts_of(word))
         and not concepts_of(word) & no_topics
-        and word.lower() not in SPANISH_FIRST_PERSON
+        and word.lower() not in SPANISH_FIRST_PERSON | {"going", "seeing", "dating"}
         and not (bare.startswith(word) and _SPANISH_VERB.match(word))
         and not value_key(word) & named
     ]

@@ -242,6 +242,10 @@ _RELATIVES = _relatives()
 _PHRASES = (
     (r"\bmi viejo\b(?! (?:coche|carro|auto|piso|trabajo|m[oó]vil|celular|tel[eé]fono|ordenador|amigo|jefe|profe\w*|perro|gato|barrio|colegio)\b)", "father"),
     (r"\bluna de miel\b", "trip"),
+    (r"\bi (?:report|answer) to\b|\brespondo ante\b", "boss"),
+    (r"\b(?:started|empec[eé]|entr[eé]) (?:work(?:ing)? |a trabajar )?(?:at|with|en) (?-i:[A-ZÁÉÍÓÚÑ]).* (?:as|como|de) ", "work"),
+    (r"\b(?:moved|came) (?:here |over |up |down )?(?:here )?from (?-i:[A-Z])", "origin"),
+    (r"\bgo(?:ing)? out with (?-i:[A-Z])|\bgo(?:ing)? out with\W*$", "partner girlfriend boyfriend"),
     (r"\b(?:i|we)(?:['’]ve| have) been in (?-i:[A-ZÁÉÍÓÚÑ])[\w' -]+ (?:since|for) ", "home"),
     (r"\b(?:see|seeing|saw) (?:the|my|a) (?:\w+ )?(?:consultant|specialist|surgeon|nurse|gp|physio|dietician)\b", "doctor appointment"),
     (r"\b(?:on|doing|working|do|work) (?:nights|days|earlies|lates|shifts) (?:at|in|for)\b|\bfreelanc\w+|\bretired from\b", "work"),
