@@ -119,7 +119,7 @@ INTRODUCES = LazyPattern(
 """Tells of a being or thing with a name for the first time: `we got a collie called Fay`."""
 COPULA = LazyPattern(
     r"^(?:(?:my|our|the|his|her|mi|mis|nuestr[oa]s?|el|la|los|las|su|el usuario: su"
-    r"|the user['’]s)\s+|(?=(?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]{2})(?!(?:she|it|there|this|that|they|these"
+    r"|the user['’]s)\s++|(?=(?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]{2})(?!(?:she|it|there|this|that|they|these"
     r"|those|here|we|ella|est[aeo]|es[aeo])\b))(?P<noun>.{1,50}?)"
     r"\s*(?:['’]s| is| are| was|\bes\b|\bson\b|\best[aá]n?\b| se llaman?| is now)\s+(?P<tail>.+)$",
     _I,
