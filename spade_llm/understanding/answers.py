@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -455,9 +456,15 @@ class Question:
         )
 
 
+@cache
+def _do() -> frozenset[str]:
+    """Concepts of `do`: `what do I have to do on Monday?` asks for whatever it is."""
+    return concepts_of("hacer")
+
+
 def _asked_concepts(text: str) -> frozenset[str]:
     """The concepts of a question; those of a diet, too, if it asks what somebody may eat."""
-    concepts = concepts_of(_OPENED.sub(r"\g<verb>", _HOW.sub("", text))) - _DO
+    concepts = concepts_of(_OPENED.sub(r"\g<verb>", _HOW.sub("", text))) - _do()
     if "dislike" in concepts:
         # "What don't I like?"
         concepts -= {"like"}
@@ -1784,8 +1791,6 @@ _CLASSES_OF_BEINGS = frozenset({"family", "animal", "sibling", "parent", "person
 _DEPENDANTS = frozenset({"cat", "child", "daughter", "dog", "hamster", "pet", "rabbit", "son"})
 _ROLES = frozenset({"boss", "dentist", "doctor", "paediatrician", "teacher", "vet"})
 _NOT = LazyPattern(r"\bno\b", _I)
-_DO = concepts_of("hacer")
-"""`What do I have to do on Monday?` asks for whatever it is."""
 _TIMES = WEEKDAY_CONCEPTS | {"christmas"}
 _STATES = frozenset({"home", "work", "study", "marital"})
 """Relations of which a plan says nothing yet."""
