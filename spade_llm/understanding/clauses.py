@@ -1304,6 +1304,9 @@ def _split(sentence: str) -> list[str]:
 
 def _is_fragment(part: str) -> bool:
     part = part.strip()
+    if len(part) > MAX_STATEMENT_CHARS:
+        # It is no statement, whatever comes next: each new part would be read with all before it.
+        return False
     if _NO_SUBJECT.search(part) or not _CHANGE_LEAD_IN.sub("", f"{part}, "):
         return True
     if _DONE_TO_SPEAKER.match(part) or (_APPOSITION.match(part) and not _FINITE.search(part)):
