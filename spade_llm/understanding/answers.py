@@ -476,15 +476,21 @@ def _asked_concepts(text: str) -> frozenset[str]:
     return concepts | {"diet", "allergy"} if _MAY_EAT.search(text) else concepts
 
 
+MAX_LATER = 100
+"""Number of the latest candidates that may replace an older one: comparing all of them takes time
+that grows with the square of their number."""
+
+
 def with_closed(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates, each marked if a later one replaces it. They must be ordered from the oldest;
-    the time grows with the square of their number."""
+    """The candidates, each marked if one of the MAX_LATER latest ones replaces it. They must be
+    ordered from the oldest."""
     statements = [Statement(text=one.text, is_change=is_changed(one.text)) for one in candidates]
     marked = []
     for number, one in enumerate(candidates, 1):
         later = zip(reversed(candidates[number:]), reversed(statements[number:]), strict=True)
         # Statements of one message hold together.
-        apart = (new for other, new in later if not one.is_of_same_message(other))
+        latest = islice(later, MAX_LATER)
+        apart = (new for other, new in latest if not one.is_of_same_message(other))
         successor = next((new.text for new in apart if _has_replaced(new, one.text)), "")
         is_closed = one.is_closed or bool(successor)
         marked.append(replace(one, is_closed=is_closed, successor=one.successor or successor))

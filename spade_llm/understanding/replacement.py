@@ -348,8 +348,10 @@ class Statement:
     """Earlier statement that it corrects; empty if none is known."""
 
 
+@lru_cache(maxsize=50_000)
 def replaces(new: Statement, old: str) -> bool:
-    """Check whether a new statement ends the validity of an older one.
+    """Check whether a new statement ends the validity of an older one. Cached: the statements of a
+    conversation are compared again in each of its turns.
 
     The first rule that applies decides: it names the one that it corrects; it says the same, or
     adds something; one of them is reported, or the new one a plan; an event ends the other (`we
