@@ -18,7 +18,7 @@ T = TypeVar("T")
 _BIDI_CONTROLS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Turns the direction of what stands behind it: of our own words, too."""
 ELLIPSIS = "…"
-_CODE_FENCE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
+_CODE_FENCE = "```"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # The usual rule of thumb for English text; exact counts need a tokenizer.
 CHARS_PER_TOKEN = 4
@@ -66,8 +66,12 @@ def describe_seconds(seconds: float) -> str:
 
 def strip_code_fence(text: str) -> str:
     """Return the content of a code fence if the text is nothing else, otherwise the text."""
-    found = _CODE_FENCE.fullmatch(text.strip())
-    return (found[1] if found else text).strip()
+    text = text.strip()
+    is_fenced = text.startswith(_CODE_FENCE) and text.endswith(_CODE_FENCE)
+    if not is_fenced or len(text) < 2 * len(_CODE_FENCE):
+        return text
+    content = text[len(_CODE_FENCE) : -len(_CODE_FENCE)]
+    return (content[4:] if content[:4].lower() == "json" else content).strip()
 
 
 def replace_lone_surrogates(text: str) -> str:

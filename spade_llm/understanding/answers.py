@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -463,9 +464,15 @@ class Question:
         )
 
 
+@cache
+def _do() -> frozenset[str]:
+    """Concepts of `do`: `what do I have to do on Monday?` asks for whatever it is."""
+    return concepts_of("hacer")
+
+
 def _asked_concepts(text: str) -> frozenset[str]:
     """The concepts of a question; those of a diet, too, if it asks what somebody may eat."""
-    concepts = concepts_of(_OPENED.sub(r"\g<verb>", _HOW.sub("", text))) - _DO
+    concepts = concepts_of(_OPENED.sub(r"\g<verb>", _HOW.sub("", text))) - _do()
     if "dislike" in concepts:
         # "What don't I like?"
         concepts -= {"like"}
@@ -477,15 +484,21 @@ def _asked_concepts(text: str) -> frozenset[str]:
     return concepts | {"diet", "allergy"} if _MAY_EAT.search(text) else concepts
 
 
+MAX_LATER = 100
+"""Number of the latest candidates that may replace an older one: comparing all of them takes time
+that grows with the square of their number."""
+
+
 def with_closed(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates, each marked if a later one replaces it. They must be ordered from the oldest;
-    the time grows with the square of their number."""
+    """The candidates, each marked if one of the MAX_LATER latest ones replaces it. They must be
+    ordered from the oldest."""
     statements = [Statement(text=one.text, is_change=is_changed(one.text)) for one in candidates]
     marked = []
     for number, one in enumerate(candidates, 1):
         later = zip(reversed(candidates[number:]), reversed(statements[number:]), strict=True)
         # Statements of one message hold together.
-        apart = (new for other, new in later if not one.is_of_same_message(other))
+        latest = islice(later, MAX_LATER)
+        apart = (new for other, new in latest if not one.is_of_same_message(other))
         successor = next((new.text for new in apart if _has_replaced(new, one.text)), "")
         is_closed = one.is_closed or bool(successor)
         marked.append(replace(one, is_closed=is_closed, successor=one.successor or successor))
@@ -1811,8 +1824,6 @@ _CLASSES_OF_BEINGS = frozenset({"family", "animal", "sibling", "parent", "person
 _DEPENDANTS = frozenset({"cat", "child", "daughter", "dog", "hamster", "pet", "rabbit", "son"})
 _ROLES = frozenset({"boss", "dentist", "doctor", "paediatrician", "teacher", "vet"})
 _NOT = LazyPattern(r"\bno\b", _I)
-_DO = concepts_of("hacer")
-"""`What do I have to do on Monday?` asks for whatever it is."""
 _TIMES = WEEKDAY_CONCEPTS | {"christmas"}
 _STATES = frozenset({"home", "work", "study", "marital"})
 """Relations of which a plan says nothing yet."""

@@ -239,7 +239,7 @@ _EXCLAMATION = LazyPattern(
 _IMPERATIVE = LazyPattern(
     r"^(?:everything|all|anything|whatever|todo lo que|lo que) (?:that )?"
     r"(?:you (?:know|remember|have)|sabes|recuerdas)\b"
-    r"|^(?:please |por favor,? |(?:can|could|would|will) you (?:please )?|puedes |podr[ií]as )*"
+    r"|^(?:please |por favor,? |(?:can|could|would|will) you |puedes |podr[ií]as )*"
     r"(?:translate|write|tell|show|give|make|find|search|look up|list|explain|summari[sz]e"
     r"|calculate"
     r"|compute|play|open|send|book(?! clubs?\b)|help|let['’]?s|remind|recommend|suggest|draft"
@@ -255,7 +255,7 @@ _IMPERATIVE = LazyPattern(
     _I,
 )
 _COMMAND = LazyPattern(
-    r"^(?:please |por favor,? |(?:can|could|would|will) you (?:please )?)*"
+    r"^(?:please |por favor,? |(?:can|could|would|will) you )*"
     r"(?:(?:email|wake|sort|debug|order|convert|schedule|call|cancel|add|remove|update|cut|copy"
     r"|download"
     r"|upload|install|run|test|build|design|plan|organi[sz]e|arrange|invite|ask|teach|reserve|pay"
@@ -432,8 +432,8 @@ _CONDITION = LazyPattern(
 )
 _YES = LazyPattern(r"^s[ií],", _I)
 """`Si, vivo en …`: written without its accent, `sí` looks like a condition."""
-_SMALL_TALK = LazyPattern(
-    r"^(?:(?:yes|yeah|yep|yup|no|nope|ok(?:ay)?|k|sure|right|exactly|indeed|great|nice|cool"
+_SMALL_TALK_PHRASE = (
+    r"(?:yes|yeah|yep|yup|no|nope|ok(?:ay)?|k|sure|right|exactly|indeed|great|nice|cool"
     r"|awesome|perfect"
     rf"|good|fine|wow|oh|ah|hm+|{_LAUGH}|lol|oops|whoops|ups|uy|(?:so )?sorry|my (?:bad|mistake)"
     r"|perd[oó]n"
@@ -495,16 +495,20 @@ _SMALL_TALK = LazyPattern(
     r"|triste)|menud[oa] [^\W\d_]+"
     r"|tengo (?:mucha |mucho )?(?:hambre|sed|sue[ñn]o|fr[ií]o|calor|prisa)"
     r"|(?:perd[oó]n\w*|disculp\w+|sorry) (?:si|if|por|for) [^,.;]{3,40}"
-    r"|mucho gusto|un placer|no pasa nada|da igual)\b[\s,.!…:)(]*)+$",
-    _I,
+    r"|mucho gusto|un placer|no pasa nada|da igual)\b[\s,.!…:)(]*"
 )
-"""Whole messages that tell nothing worth keeping, moods of the moment too."""
+"""Phrases of messages that tell nothing worth keeping, moods of the moment too."""
+_SMALL_TALK = LazyPattern(_SMALL_TALK_PHRASE, _I)
+_UP_TO_MARK = LazyPattern(rf"{_SMALL_TALK_PHRASE}\0?$", _I)
+_BETWEEN_WORDS = LazyPattern(r"[\s,.!…:)(]+|$")
+MAX_PHRASE_WORDS = 12
+"""Maximum length in words of one phrase of small talk."""
 _OWN = LazyPattern(
     r"^(?:(?:so |now |currently |today |tonight |tomorrow |yesterday |recently |lately "
     r"|usually |sometimes"
-    r"|since (?:\w+ ){1,3}|when |every \w+,? |on (?:\w+ ?){1,3},? |in (?:\w+ ?){1,2},? "
+    r"|since (?:\w+ ){1,3}|when |every \w+,? |on \w+(?: \w+){0,2} ?,? |in \w+(?: \w+)? ?,? "
     r"|last \w+,? |next \w+,? "
-    r"|at (?:\w+ ?){1,3},? |these days,? )\s*)?"
+    r"|at \w+(?: \w+){0,2} ?,? |these days,? )\s*)?"
     r"(?:i|i['’](?:m|ve|d|ll)|im|ive|we|we['’](?:re|ve|d|ll)|my|our|mine|me and)\b(?!$)",
     _I,
 )
@@ -513,10 +517,11 @@ _OWN_SPANISH = LazyPattern(
     r"^(?:(?:yo|s[ií]|nosotr[oa]s|ahora|hoy|ayer|ma[ñn]ana|ya|tambi[eé]n|siempre|nunca|normalmente"
     r"|antes|no|a m[ií]"
     r"|todos los \w+|los \w+|el \w+(?: de \w+)?|este \w+|esta \w+|desde \w+(?: \w+)?"
-    r"|en (?:\w+ ?){1,2}"
+    r"|en \w+(?: \w+)? ?"
     r"|de (?:peque[ñn][oa]|ni[ñn][oa]|joven)|cuando era \w+|[uú]ltimamente|actualmente"
     r"|por las? \w+|al mediod[ií]a|de (?:noche|d[ií]a)|cada \w+|a las? \w+"
-    r"|(?:antes|despu[eé]s) de \w+),? )*"
+    # More of them would be tried in too many ways: `en` has one word behind it or two.
+    r"|(?:antes|despu[eé]s) de \w+),? ){0,8}"
     r"(?:(?:me|nos|le|la|lo|se) )?"
     r"(?:soy|estoy|tengo|vivo|voy|hago|s[eé]|he|hemos|somos|tenemos|vamos|estamos|fui|tuve"
     r"|estuve|hice|puedo|quiero"
@@ -952,7 +957,7 @@ _BARE_CONTRACTION = LazyPattern(
 )
 """Contractions and short forms of chats; `u` and `n` as capitals are initials."""
 _LAUGH_INSIDE = LazyPattern(
-    rf"(?P<before>\w{{2}})[!?,]*\s*(?:(?:\s(?:lol|lmao|omg|xd)\b|{EMOJI}+)\s*)+"
+    rf"(?P<before>\w{{2}})[!?,]*\s*(?:(?:\s(?:lol|lmao|omg|xd)\b|{EMOJI})\s*)+"
     r"(?=(?:i|i['’]?m|he|he['’]?s|she|she['’]?s|it|they|we|my|our|the|and|but|so|y|pero|ahora|ya|me|mi"
     r"|voy|es)\s)",
     _I,
@@ -1311,6 +1316,9 @@ def _split(sentence: str) -> list[str]:
 
 def _is_fragment(part: str) -> bool:
     part = part.strip()
+    if len(part) > MAX_STATEMENT_CHARS:
+        # It is no statement, whatever comes next: each new part would be read with all before it.
+        return False
     if _NO_SUBJECT.search(part) or not _CHANGE_LEAD_IN.sub("", f"{part}, "):
         return True
     if _DONE_TO_SPEAKER.match(part) or (_APPOSITION.match(part) and not _FINITE.search(part)):
@@ -1404,7 +1412,7 @@ def _without_lead_in(text: str) -> tuple[str, bool]:
 @lru_cache(maxsize=500)
 def _classify(part: str) -> Clause:
     """Cached: a part is classified when a sentence is split, and as a clause."""
-    if _SMALL_TALK.match(part):
+    if _is_small_talk(part):
         return Clause(text=part, kind=ClauseKind.SMALL_TALK)
     if TAKEN_BACK.match(part):
         return Clause(text=part, kind=ClauseKind.UNREAL)
@@ -1461,7 +1469,9 @@ def _kind(text: str) -> ClauseKind:
         return ClauseKind.QUESTION
     if _CALL_ME.match(text) or _ANSWER_IN.match(text):
         return ClauseKind.STATEMENT
-    if any(one.match(text) for one in (_SMALL_TALK, _EXCLAMATION, _TO_ASSISTANT, _WEATHER)):
+    if _is_small_talk(text) or any(
+        one.match(text) for one in (_EXCLAMATION, _TO_ASSISTANT, _WEATHER)
+    ):
         return ClauseKind.SMALL_TALK
     if any(
         one.match(text)
@@ -1528,9 +1538,29 @@ _SUBORDINATE = LazyPattern(r"(?:cuando|donde) (?!.*[¿?]).*[áéíóú]", _I)
 """`Cuando llego a casa, ceno`, by a person who writes accents: a question would begin with one."""
 
 
+def _is_small_talk(text: str) -> bool:
+    """Check whether a text of at most MAX_STATEMENT_CHARS is phrases of small talk, and nothing
+    else."""
+    if len(text) > MAX_STATEMENT_CHARS or not _SMALL_TALK.match(text):
+        return False
+    # Some phrases are the beginning of others (`good`, `good night`): a single pattern for all of
+    # them would try each way to divide the text, and their number doubles with every phrase.
+    ends = list(dict.fromkeys(found.end() for found in _BETWEEN_WORDS.finditer(text)))
+    reached = {0}
+    for number, start in enumerate([0, *ends[:-1]]):
+        if start not in reached or not _SMALL_TALK.match(text, start):
+            continue
+        for end in ends[number : number + MAX_PHRASE_WORDS]:
+            # The mark tells that the text goes on: some phrases are its last ones only.
+            cut = f"{text[:end]}\0" if end < len(text) else text
+            if _UP_TO_MARK.match(cut, start):
+                reached.add(end)
+    return len(text) in reached
+
+
 def is_statement(text: str) -> bool:
     """Check whether a sentence tells something about the speaker, another being or a thing."""
-    if len(text) > MAX_STATEMENT_CHARS or _SMALL_TALK.match(text):
+    if len(text) > MAX_STATEMENT_CHARS or _is_small_talk(text):
         return False
     bare = _QUOTED.sub('"', text)
     return any(one.match(bare) for one in _STATEMENTS) and not is_question(text)

@@ -294,10 +294,10 @@ DOES = LazyPattern(
     r"|(?:me|nos|le) (?:ha|han) (?:mandado|recetado|puesto|dado)"
     r"|(?:me|nos|le) (?:mand|recet)(?:ó|aron)|es|hago|hacemos|tomo|tomamos|bebo|juego"
     r"|jugamos|toco|uso|empec[eé]|empiezo|desayuno)"
-    r"(?: with| con)? (?:(?:an?|the|some|al?|el|la|los|las|una?) )*"
+    r"(?: with| con)? (?:(?:an?|the|some|al|el|la|los|las|una?) )*"
     r"(?!(?:is|are|was|for|in|at|on|to|of|up|out|off|it|them|that|my|our|so|en|de|por|para|que"
     r"|lo)\b)"
-    r"(?P<new>(?:[\w'’-]+ ?){1,3}?)"
+    r"(?P<new>[\w'’-]+(?: [\w'’-]+){0,2} ?)"
     r"(?P<behind> (?:now|instead|these days|ahora|en su lugar))?$",
     _I,
 )

@@ -172,7 +172,7 @@ _ADVICE = LazyPattern(
     r"|dentist|physio|consultant|specialist|optician|midwife|dietician|m[eé]dic[oa]|doctora"
     r"|enfermer[oa]|farmac[eé]utic[oa]|veterinari[oa]|oculista|pediatra|dentista|fisio|matrona)"
     r"(?: [A-Z]\w+)? (?:says|said|told|wants|dice|dijo|quiere)\b"
-    r".*\b(?:should|must|ha[sd]? to|have to|needs? to|can only|que (?:(?:a|le|les|me|se|solo"
+    r".*\b(?:should|must|ha[sd]? to|have to|needs? to|can only|que (?:(?:a|le|les|me|se"
     r"|s[oó]lo) |mi \w+ )+[^\W\d_]+[ae]n?)\b",
     _I,
 )

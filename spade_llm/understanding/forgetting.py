@@ -128,7 +128,7 @@ _ASKING = (
     r"|(?:would it be|is it) possible (?:for you )?to |is there (?:any|a) way (?:for you )?to "
     r"(?:make you |get you to )?|(?:it(?:['’]s| is) )?better (?:if you |that you |to )?"
     r"|any chance (?:of |(?:that )?you (?:could |can |might )?)"
-    r"|would you mind (?:awfully |terribly |very much |just )?|(?:te|le) agradecer[ií]a que "
+    r"|would you mind (?:awfully |terribly |very much )?|(?:te|le) agradecer[ií]a que "
     r"|te importar[ií]a |a ver si |(?:te|le) (?:pido|ruego) que "
     r"|(?:ser[ií]a|es) posible (?:que )?|hay (?:alguna )?(?:forma|manera) de que "
     r"|aseg[uú]rate de (?:que )?"
@@ -241,8 +241,8 @@ _REGRETS = LazyPattern(
 )
 """Regret that something was said, before `can you bin that`."""
 _LAST = LazyPattern(
-    r"^ *(?:(?:all|everything|what|that|this|it|one|ese|esa|eso de|lo|eso|esto|lo que|la|las|los"
-    r"|i|you|just|now|very|last|thing|message|said|told|acabo de|decir|decirte|he dicho"
+    r"^ *(?:(?:all|everything|what|that|this|it|one|ese|esa|lo|eso|esto|la|las|los"
+    r"|i|you|just|very|last|thing|message|said|told|acabo de|decir|decirte|he dicho"
     r"|[uú]ltimo|please|por favor|about|de|me|que|te|dije|now|ahora|anything)\b[ ,.!]*)*[.!]*$",
     _I,
 )
@@ -328,7 +328,7 @@ _THAT = LazyPattern(
 _EVERYTHING = LazyPattern(r"(?:all|everything|anything|todo)\b", _I)
 _PARTS = LazyPattern(r"(?<=[.!?;])\s+|,\s+")
 _LAUGHS = LazyPattern(
-    rf"(?:\s+(?:lol|lmao|xd|(?:ha){{2,}}|(?:ja){{2,}}|thanks|thx|ta|asap|eh)|(?:{EMOJI}|\s)+)+[.!]*$",
+    rf"(?:\s(?:lol|lmao|xd|(?:ha){{2,}}|(?:ja){{2,}}|thanks|thx|ta|asap|eh)|{EMOJI}|\s)+[.!]*$",
     _I,
 )
 _ALL_OF = LazyPattern(

@@ -119,7 +119,7 @@ INTRODUCES = LazyPattern(
 """Tells of a being or thing with a name for the first time: `we got a collie called Fay`."""
 COPULA = LazyPattern(
     r"^(?:(?:my|our|the|his|her|mi|mis|nuestr[oa]s?|el|la|los|las|su|el usuario: su"
-    r"|the user['’]s)\s+|(?=(?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]{2})(?!(?:she|it|there|this|that|they|these"
+    r"|the user['’]s)\s++|(?=(?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]{2})(?!(?:she|it|there|this|that|they|these"
     r"|those|here|we|ella|est[aeo]|es[aeo])\b))(?P<noun>.{1,50}?)"
     r"\s*(?:['’]s| is| are| was|\bes\b|\bson\b|\best[aá]n?\b| se llaman?| is now)\s+(?P<tail>.+)$",
     _I,
@@ -348,8 +348,10 @@ class Statement:
     """Earlier statement that it corrects; empty if none is known."""
 
 
+@lru_cache(maxsize=50_000)
 def replaces(new: Statement, old: str) -> bool:
-    """Check whether a new statement ends the validity of an older one.
+    """Check whether a new statement ends the validity of an older one. Cached: the statements of a
+    conversation are compared again in each of its turns.
 
     The first rule that applies decides: it names the one that it corrects; it says the same, or
     adds something; one of them is reported, or the new one a plan; an event ends the other (`we

@@ -72,9 +72,10 @@ _FROM_NOW = LazyPattern(
 )
 """Says since when something is so, which it was not before."""
 _PART = LazyPattern(r"\s*[,;:–—]\s+(?:and |so |but |y |pero )?|\s+(?:and|so|but|y|pero)\s+", _I)
+_SINCE_WHEN = "(?:from|as of|after|since|desde|a partir de)"
 _WITHOUT_NOUN = LazyPattern(
-    r"^(?:(?:and|so|but|y|now|ahora|ya|al final|(?:from|as of|after|since|desde|a partir de) "
-    r"[^,]+?),? )*"
+    rf"^(?:(?:and|so|but|y|now|ahora|ya|al final),? |{_SINCE_WHEN} [^,]+, )*"
+    rf"(?:{_SINCE_WHEN} [^,]+? )?"
     r"(?:(?P<being>s?he(?:['’]\w+)?(?= ))|(?:it|they)(?:['’]\w+)?(?= )"
     r"|(?:i|we)(?:['’]ve| have|['’]re|['’]m)? (?:had to )?\w+ (?:it|them)\b"
     r"|(?:la |el |mi |nos |me |se )?(?:[^\W\d_]+ )?(?:me |nos |se )?l[ao]s? (?:han?|he|hemos) "
@@ -112,7 +113,7 @@ _BROUGHT = LazyPattern(
     r"(?:to|till|until|into|in(?= (?-i:[a-z])\w* ?[a-z]*$)|for)\s"
     r"|^it(?:['’]s| has| was)(?: been)? (?:moved|put|pushed|brought|changed|switched|postponed"
     r"|rescheduled|shifted)(?: \w+)? (?:to|till|until|for) "
-    r"|^(?:(?:ya|ahora|me|nos|se|[eé]l|ella|el \w+|la \w+) )*l[ao]s? (?:he |hemos |han |ha )?"
+    r"|^(?:(?:ya|ahora|me|nos|se|[eé]l|ella|el \w+|la \w+) ){0,8}l[ao]s? (?:he |hemos |han |ha )?"
     r"[^\W\d_]+(?: \w+){0,2}? (?:hasta|al?|de|para|en)\s",
     _I,
 )

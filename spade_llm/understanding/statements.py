@@ -97,6 +97,11 @@ _I = re.IGNORECASE
 
 MAX_STATEMENTS = 8
 """Maximum number of statements from one message."""
+MAX_CLAUSES = 60
+"""Maximum number of clauses of one message that are read; each is compared with those before it."""
+MAX_COMPARED = 100
+"""Number of the latest statements of a person that a new one may replace: comparing each one with
+all before it takes time that grows with the square of their number."""
 MAX_EARLIER = 12
 """Number of earlier statements that a correction may refer to."""
 _CONTINUED = LazyPattern(
@@ -278,7 +283,7 @@ def _read_clauses(
     remembered = [one for one in remembered if one not in known]
     statements: list[Statement] = []
     takes_back = changing = before = ""
-    for clause in clauses:
+    for clause in clauses[:MAX_CLAUSES]:
         if clause.kind is ClauseKind.UNREAL and known:
             takes_back = known[-1] if TAKEN_BACK.match(clause.text) else takes_back
             statements += _behind_joke(clause.text, known)
@@ -427,8 +432,8 @@ class StatementHistory:
 
 
 def read_history(messages: Sequence[str]) -> StatementHistory:
-    """Read the messages of one person. Each new statement is compared with all before it: the time
-    grows with the square of the number of messages, which callers bound."""
+    """Read the messages of one person. Each new statement is compared with the MAX_COMPARED before
+    it; callers bound the number of messages."""
     current: list[str] = []
     former: dict[str, str] = {}
     told_in: dict[str, int] = {}
@@ -441,7 +446,7 @@ def read_history(messages: Sequence[str]) -> StatementHistory:
         new = [one.text for one in reading.statements]
         told_in |= dict.fromkeys(new, number)
         for statement in reading.statements:
-            ended = [one for one in current if replaces(statement, one)]
+            ended = [one for one in current[-MAX_COMPARED:] if replaces(statement, one)]
             former |= {
                 one: statement.text if _takes_place_of(statement, one) else choose_successor(new)
                 for one in ended

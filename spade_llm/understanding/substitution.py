@@ -97,7 +97,7 @@ _DAY_NUMBER = re.compile(r"\b\d{1,2}\b")
 _DAY_OF_MONTH = LazyPattern(r"(?:the )?\b(?P<day>\d{1,2})(?:st|nd|rd|th)?\b", _I)
 _TITLED = re.compile(r"(?:\b(?:el|la) )?\b(?:[Dd]octora?|[Dd]ra?\.?|[Mm]r?s?\.?|[Dd]on|[Dd]oña) ")
 _GLUED_UNIT = LazyPattern(r"(?<=\d)(?P<unit>[^\W\d_]+)$")
-DOSE = LazyPattern(r",? ?(?:de )?\d[\d.,]* ?(?:mg|mcg|µg|g|ml|units?|iu|ui|unidades)\b", _I)
+DOSE = LazyPattern(r",? ?(?:de )?(?<!\d)\d[\d.,]* ?(?:mg|mcg|µg|g|ml|units?|iu|ui|unidades)\b", _I)
 _MEASURE = LazyPattern(r"\d ?(?P<unit>[^\W\d_]{1,12})\b")
 _MEASURED = LazyPattern(r"(?P<thing>[^\W\d_][\w-]{3,}),? \d[\d.,]* ?[^\W\d_]{1,12}\b", _I)
 """A thing and its amount: `ramipril, 5 mg`."""
@@ -105,7 +105,7 @@ _PER = LazyPattern(r"/ ?[a-z]+$", _I)
 _MONEY = LazyPattern(r" (?:pounds?|quid|euros?|dollars?|libras?|d[oó]lares)\b", _I)
 TOKEN = LazyPattern(r"[\w'’-]+|[^\w'’-]+")
 _PREPOSITIONS = frozenset({"with", "to", "from", "at", "in", "by", "con", "en", "de", "desde"})
-_CONJUNCTION = LazyPattern(r"\s*[,&/]?\s*(?:(?:and|or|y|e|o|u)\s)?\s*$", _I)
+_CONJUNCTION = LazyPattern(r"\s*(?:[,&/]\s*)?(?:(?:and|or|y|e|o|u)\s+)?$", _I)
 _VERB_ENDS = LazyPattern(
     r"^(?:i|we|he|she|they|(?:my|our) [\w-]+)(?: \w+ly| usually| always| often)? [\w-]+$"
     r"|^[^\W\d_]+(?:o|amos|emos|imos)$",

@@ -96,7 +96,7 @@ def relatives() -> frozenset[str]:
 
 
 _SEX_OF_WORD = LazyPattern(
-    r"\w*(?:(?P<female>daughter|mother|sister|girl|lass|woman|a)|(?P<male>son|father|brother|boy|lad"
+    r"\b\w*(?:(?P<female>daughter|mother|sister|girl|lass|woman|a)|(?P<male>son|father|brother|boy|lad"
     r"|man|o))\b(?! (?-i:[a-z]))",
     re.IGNORECASE,
 )
@@ -752,7 +752,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"\b(?!(?<=\w )(?-i:[A-Z]))(?:(?:dark|light) )?(?:{_COLOURS})\b", re.IGNORECASE
     ),
     ValueType.HANDLE: re.compile(
-        r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|\bhttps?://\S+|\bwww\.\S+|(?<![\w-])[a-zA-Z]{3,}(?:[-_][a-zA-Z]+)*[-_]?\d+(?:[-_]?\w+)*\b(?!-)"
+        r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|\bhttps?://\S+|\bwww\.\S+|(?<![\w-])[a-zA-Z]{3,}(?:[-_][a-zA-Z]+)*[-_]?\d\w*(?:-\w+)*\b(?!-)"
     ),
     ValueType.NUMBER: re.compile(
         r"(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*(?:[¼½¾](?!\w)|(?: and a half| y medi[oa]"

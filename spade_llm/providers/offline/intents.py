@@ -306,7 +306,7 @@ _SMALL_TALK = tuple(
             SmallTalk.FAREWELL,
             r"(?:good ?)?bye(?: bye)?|good ?night|night night|see you(?: \w+)?|talk (?:soon|later)"
             r"|take care|(?:(?:adi[oó]s|hasta (?:luego|ma[ñn]ana|pronto|otra)|cha[ou]|nos vemos"
-            r"|un (?:abrazo|beso)|que (?:est[eé]s|tengas|pases) [^,.!]{3,25})[\s,.!]*)+",
+            r"|un (?:abrazo|beso)|que (?:est[eé]s|tengas|pases) [^,.!]{3,25})[\s,.!]*){1,5}",
         ),
         (SmallTalk.THANKS, r"(?:many )?thanks?(?: you)?|(?:muchas |mil )?gracias"),
     )

@@ -181,7 +181,8 @@ class OfflineProvider(NonStreamingModel):
     ) -> Completion:
         turn = read_turn(messages)
         rules = _Rules(turn, [] if tool_choice == "none" else tools)
-        step = await rules.next_step()
+        # Reading and comparing up to a hundred messages takes seconds.
+        step = await asyncio.to_thread(rules.next_step)
         if not isinstance(step, str):
             return Completion(tool_calls=tuple(step))
         text = _with_notices(turn, step, is_stand_in=self._is_stand_in)
@@ -225,13 +226,13 @@ class _Rules:
         told = [one for one in reading.statements if read_forget_request(one.text) is None]
         return replace(reading, statements=tuple(told))
 
-    async def next_step(self) -> OfflineStep:
-        """The next tool calls, or the answer."""
+    def next_step(self) -> OfflineStep:
+        """The next tool calls, or the answer. Takes long after many messages."""
         intent = recognise_intent(self._turn.question)
         # A question about the time may stand beside a statement; the others are the whole message.
         is_whole = intent is not None and not isinstance(intent, TimeIntent)
         if intent is not None and (is_whole or not self._reading.statements):
-            return await self._follow(intent)
+            return self._follow(intent)
         reading = self._reading
         has_store = "store_memory" in self._tools
         is_request = self._asks_to_forget and not reading.is_off_the_record
@@ -280,13 +281,11 @@ class _Rules:
         is_told = len(self._turn.question.split()) > MAX_KEY_WORDS
         return self._say.not_kept if is_told else self._say.understood
 
-    async def _follow(self, intent: Intent) -> OfflineStep:
+    def _follow(self, intent: Intent) -> OfflineStep:
         results = self._turn.results
         match intent:
             case TimeIntent():
-                return (
-                    self._time(intent.place, results[-1]) if results else await self._clock(intent)
-                )
+                return self._time(intent.place, results[-1]) if results else self._clock(intent)
             case CalculateIntent():
                 if results:
                     is_number = results[-1].strip("-").replace(".", "", 1).isdigit()
@@ -440,8 +439,8 @@ class _Rules:
         # An empty line ends the list before it, in Markdown too.
         return f"{self._say.remembered}\n" + "\n\n".join(groups)
 
-    async def _clock(self, intent: TimeIntent) -> OfflineStep:
-        zone = await asyncio.to_thread(time_zone_of, intent.place) if intent.place else "UTC"
+    def _clock(self, intent: TimeIntent) -> OfflineStep:
+        zone = time_zone_of(intent.place) if intent.place else "UTC"
         if zone is None:
             return self._say.unknown_place.format(intent.place)
         return self._calls("get_current_datetime", [{"timezone": zone}])
