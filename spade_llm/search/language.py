@@ -78,6 +78,8 @@ def is_sentence_end(text: str, at: int) -> bool:
         before = text[max(0, found.start() - LONGEST_ABBREVIATION) : found.start()]
         is_mark = not before.rpartition("\n")[2].strip()
         is_part = len(word) > 2 or before.endswith(tuple(".,:/-"))
+        # "My shoe size is 6. Ana is coming": no ordinal number stands behind these.
+        is_part = is_part or (following_word[0].isupper() and _counts(before))
         return is_part or (not is_mark and _begins_sentence(following_word))
     if word in _BEFORE_A_NAME:
         return word in _ALSO_WORDS and not following_word[0].isupper()
@@ -87,6 +89,18 @@ def is_sentence_end(text: str, at: int) -> bool:
         return following_word[0].isupper() or following_word == "i"
     is_short = "." in word or (len(word) == 1 and word.isalpha() and found.group() != "I")
     return not (is_short or word in _MAY_END_SENTENCE) or _begins_sentence(following_word)
+
+
+def _counts(before: str) -> bool:
+    """Check whether the word before a number shows that it is a size, an age or a count."""
+    words = before.rpartition("\n")[2].casefold().replace("’", "'").split()
+    return bool(words) and (words[-1] in _BEFORE_A_COUNT or words[-1].endswith(("'s", "'m")))
+
+
+_BEFORE_A_COUNT = frozenset({
+    "is", "are", "size", "at", "take", "has", "have", "to", "un", "una", "las", "el", "es", "tengo",
+    "tiene", "calzo", "calza", "de",
+})  # fmt: skip
 
 
 def _begins_sentence(word: str) -> bool:

@@ -12,7 +12,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
 from spade_llm.understanding.features import NOTE, ends, features, is_changed, is_negated
-from spade_llm.understanding.pronouns import leading_noun, subject_name
+from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
     ADDITION,
     COPULA,
@@ -21,12 +21,14 @@ from spade_llm.understanding.replacement import (
     HABIT,
     REASON,
     SECRETS,
+    SPEAKER,
     TITLES,
     Statement,
-    are_of_different_names,
     are_two_of_a_kind,
+    bearer_of,
     denies_other_place,
     denies_other_thing,
+    have_different_bearers,
     have_different_owners,
     is_beside,
     replaces,
@@ -46,7 +48,6 @@ from spade_llm.understanding.vocabulary import (
     is_function_word,
     kin,
     light,
-    relatives,
     stems_of,
     things,
     typed_values,
@@ -778,25 +779,10 @@ def _later(earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidat
         for one in reversed(behind)
         if not (
             _USED_TO.search(one.text)
-            or _is_of_another_being(one.text, earlier.text)
-            or are_of_different_names(one.text, earlier.text)
+            or have_different_bearers(one.text, earlier.text)
             or _only_denies_another(one.text, earlier.text)
         )
     ]
-
-
-def _is_of_another_being(text: str, other: str) -> bool:
-    """Check whether a statement is about the speaker or a relative, and another one about a being
-    that the first does not name: `I live in Leeds` is no news of Tom, `our Gemma was born in May`
-    none of dad's birthday."""
-    being, subject = leading_noun(other), leading_noun(text)
-    if being is None or not being.is_being:
-        return False
-    is_of_relative = bool(subject and subject.is_being and concepts_of(being.text) & relatives())
-    if not (is_of_relative or _FIRST_PERSON.match(text)):
-        return False
-    named = concepts_of(being.text) & (concepts_of(text) | features(text).beings)
-    return not named and not subject_name(other) & set(split_words(text))
 
 
 def _only_denies_another(text: str, other: str) -> bool:
@@ -1410,6 +1396,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     if shared and shared <= _ATTRIBUTES and not asked.concepts <= _ATTRIBUTES | general() | light():
         points -= SMALL_PENALTY
     points -= _of_other_thing(asked, candidate, said)
+    points -= SMALL_PENALTY if _is_of_others_only(asked, candidate) else 0.0
     if shared and not features(asked.text).beings and is_about_speaker(asked.text):
         # "My son, who lives in Rome" does not tell where the speaker lives.
         points -= 0.0 if shared & concepts_of(_RELATIVE.sub("", candidate.text)) else PENALTY
@@ -1427,6 +1414,20 @@ def score(asked: Question, candidate: Candidate) -> float:
 PLAN_PENALTY = 0.25
 """Penalty of what is only intended, for a question about what is so."""
 _FORGOT = LazyPattern(r"\b(?:forgot(?:ten)?|olvid(?:é|ó|ado|aba))\b", _I)
+
+
+def _is_of_others_only(asked: Question, candidate: Candidate) -> bool:
+    """Check whether a question asks for something of the speaker alone (`what car do I drive?`),
+    and a statement tells that of a being that it names (`Priya drives a Fiesta`)."""
+    is_for_speaker = is_about_speaker(asked.text) and not (
+        asked.names or features(asked.text).beings or _WHO.search(asked.text)
+    )
+    bearer = bearer_of(candidate.text) if is_for_speaker else SPEAKER
+    is_other = bool(bearer) and bearer != SPEAKER and not bearer & value_key(asked.text)
+    return is_other and not _TO_SPEAKER.search(candidate.text)
+
+
+_TO_SPEAKER = LazyPattern(r"\b(?:i|me|us|we|my|our|yo|nos|conmigo|mis?|nuestr[oa]s?)\b(?<!^my)", _I)
 
 
 def _rare_points(asked: Question, candidate: Candidate, shared: frozenset[str]) -> float:

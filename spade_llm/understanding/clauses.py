@@ -400,7 +400,12 @@ _UNREAL = LazyPattern(
     r"|though)\b.{0,20}\b(?:not"
     r"|no|nothing|\w+n['’]t|fell through|changed? (?:my|our) minds?)"
     r"|(?:iba|[ií]bamos) a \w+[aei]r(?:me|nos|lo|la)?\b.* pero\b.{0,20}\b(?:nada|no)\b"
-    r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed"
+    r"|^i (?:doubt|never said|used to think|thought)(?: that)? (?:i|my|we|our|the|(?-i:[A-Z])\w+)\b"
+    r"|^(?:nobody|no one) (?:said|says)\b|^once (?:i|my|we|our|the)\b[^,]*,"
+    r"|^(?:spell|grammar)[ -]?check\b"
+    r"|^(?:creen|pensaba|cre[ií]a|nadie (?:ha dicho|dice)|no es) que\b"
+    r"|^en (?:la|el|una?|mi) (?:peli|pel[ií]cula|serie|novela|libro|juego)\b"
+    r"|^si (?:mi|el|la|tengo|soy|vivo)\b.*,|i wish|wished|if only|in my dreams?|i dreamt|i dreamed"
     r"|(?:^|last night )dream(?:t|ed)(?: last night| that)?(?= (?:that |i|we|my)\b)"
     r"|in (?:this|the|a) (?:game|story|book|movie|film|novel|scenario|dream|example|song)"
     r"|for example|for instance|hypothetical\w*"
@@ -904,7 +909,7 @@ def _split_message(text: str) -> tuple[Clause, ...]:
     """Cached: the same message is read before a turn, as an earlier one in the next turns, and
     whenever it is recalled."""
     text = _QUOTED_TEXT.sub(" ", _QUOTED_LINE.sub("", text))
-    text = plain_english(plain_spanish(spelled_out(text.strip())))
+    text = _without_tag(plain_english(plain_spanish(spelled_out(text.strip()))))
     if not text:
         return ()
     if TAKEN_BACK.match(text) or _SARCASM.match(text) or _GAME.match(text):
@@ -931,6 +936,18 @@ def _split_message(text: str) -> tuple[Clause, ...]:
         else one
         for one in clauses
     )
+
+
+def _without_tag(text: str) -> str:
+    """A statement without the `ok?` behind it, which asks nothing."""
+    tag = _TAG.search(text)
+    told = text[: tag.start()] if tag else ""
+    return told if len(told.split()) >= MIN_TAGGED_WORDS and not is_question(told) else text
+
+
+MIN_TAGGED_WORDS = 3
+"""Minimum length in words of a statement before `ok?`: `is it ok?` is a question."""
+_TAG = LazyPattern(r",? (?:ok(?:ay)?|vale|eh)\s*\?+\s*$", _I)
 
 
 def _is_more_of(question: Clause, clause: Clause) -> bool:
@@ -1172,8 +1189,9 @@ _SAME_VERB = LazyPattern(
     _I,
 )
 _OTHER_VERB = LazyPattern(
-    rf"(?P<first>^(?:.*; )?{_NAMED}(?:['’]s| (?!sa(?:id|ys)|tells?|told|thinks?|thought|asks?"
-    rf"|asked|knows?|knew|hopes?|dijo|dice|cree|sabe){FINITE}) [^,;]{{1,60}}?)"
+    rf"(?P<first>^(?:.*; )?(?:(?:my|our) (?:\w+ )?\w+|{_NAMED})(?:['’]s"
+    rf"| (?!sa(?:id|ys)|tells?|told|thinks?|thought|asks?|asked|knows?|knew"
+    rf"|hopes?|dijo|dice|cree|sabe){FINITE}) [^,;]{{1,60}}?)"
     rf"(?:,? and|,? but|,? while|,) (?={_NAMED}(?:['’]s [a-z]| {FINITE} ))"
     rf"|(?P<own>^(?:.*; )?(?:i|we)(?:['’]\w+)? [^,;]{{1,60}}?)"
     rf", (?:and|but) (?={_NAMED}(?:['’]s [a-z]| (?:{FINITE}|can['’]?t|won['’]?t) ))"
@@ -1186,7 +1204,8 @@ _OTHER_VERB = LazyPattern(
 _GAPPED = LazyPattern(
     r"(?P<first>\b(?:the|my|our|his|her) [^,;]{2,40}? (?P<verb>(?:is|are)(?: due)?)"
     r" (?:on|at) [^,;]{2,30}?)(?:,? and|,) "
-    r"(?P<second>(?:the|my|our|his|her) (?:[\w'’-]+ ){0,3}?[\w'’-]+) (?=(?:on|at) )",
+    r"(?P<second>(?:the|my|our|his|her) (?:[\w'’-]+ ){0,3}?"
+    r"[\w'’-]+(?<! is)(?<! are)(?<! due)(?<!['’]s)) (?=(?:on|at) )",
     _I,
 )
 """Two things with a date each, and a verb that the second leaves out: `the report is due on Friday,

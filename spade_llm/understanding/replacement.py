@@ -19,6 +19,7 @@ from spade_llm.understanding.features import (
     features,
     is_changed,
     is_denial,
+    is_event,
     is_negated,
 )
 from spade_llm.understanding.pronouns import leading_noun, subject_name
@@ -804,18 +805,80 @@ def are_two_of_a_kind(new: str, old: str) -> bool:
     return bool(one & other and one - other and other - one)
 
 
+SPEAKER = frozenset({"speaker"})
+
+
+@lru_cache(maxsize=5000)
+def bearer_of(statement: str) -> frozenset[str]:
+    """Words that name the being that a statement is about: the owner of its subject (`Ann's dog`,
+    `el perro de Ana`), its subject, or SPEAKER; none if that is not known."""
+    owned = _OWNED.match(statement)
+    owner = (owned["owner"] or owned["owner2"] or owned["owner3"]) if owned else ""
+    if owner:
+        is_relative = _ROLE.match(owner) is not None
+        subject = leading_noun(f"{owner} is") if is_relative else None
+        is_being = bool(subject and subject.is_being) or (not is_relative and owner[0].isupper())
+        return value_key(_ROLE.sub("", owner)) if is_being else frozenset()
+    subject = leading_noun(statement)
+    is_role = _ROLE.match(statement) is not None
+    if subject and subject.is_being and (subject.is_named or is_role):
+        return value_key(_ROLE.sub("", subject.text))
+    return SPEAKER if is_role or _BY_SPEAKER.match(statement) else frozenset()
+
+
+_OWNED = LazyPattern(
+    r"^(?P<owner>(?:(?:my|our) )?[\w-]+(?: (?-i:[A-Z])[\w-]+)?)['’]s"
+    r" (?!(?:an?|the|not|in|at|on|from|called|\d)\b)\w"
+    r"|^(?:el|la|los|las) [\w-]+ (?:[\w-]+ |con (?:el|la) [\w-]+ )??"
+    r"(?:de (?P<owner2>(?:mis? |nuestr[oa]s? )?[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?)"
+    r"|del? (?P<owner3>[\w-]+))",
+    _I,
+)
+_ROLE = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
+_BY_SPEAKER = LazyPattern(
+    r"^(?:i|i['’]\w+|we|we['’]\w+|yo"
+    r"|(?:no |ya |ahora |tambi[eé]n |me |nos )*"
+    r"(?:(?!\w+o (?:me|nos|le|se|es|est[aá]|ha|va|vive|tiene|is|was|has)\b)[^\W\d_]{3,}o|soy|estoy"
+    r"|voy|doy|[^\W\d_]{2,}(?:amos|emos|imos)))(?= |$)",
+    _I,
+)
+
+
+def have_different_bearers(new: str, old: str) -> bool:
+    """Check whether a statement is about another being than an older one, as far as that is known:
+    `I live in Leeds` is no news of Tom, and `Ann's dog is called Rex` none of mine. One that names
+    the being of the other is about both."""
+    one, other = bearer_of(new), bearer_of(old)
+    if not one or not other or one & other:
+        return False
+    is_of_both = one & value_key(old) or other & value_key(new)
+    return not (is_of_both or (other == SPEAKER and _OF_SPEAKER.search(new)))
+
+
 def are_of_different_names(new: str, old: str) -> bool:
-    """Check whether two statements are about beings with different names: what `Bob lives in York
-    now` says is nothing of `my friend Ann lives in Leeds`. Who does something for the speaker may
-    take another one's place: `Tom does my garden now`."""
+    """Check whether two statements are about beings with different names, or one about the speaker
+    and the other about somebody else: what `Bob lives in York now` says is nothing of `my friend
+    Ann lives in Leeds`. Who does something for the speaker may take another one's place: `Tom does
+    my garden now`."""
     one, other = subject_name(new), subject_name(old)
     # "Mrs Lee moved Sadie to Sunday" is about both.
-    if not one or not other or other & set(split_words(new)):
+    if one and other and not other & set(split_words(new)):
+        is_for_speaker = _FOR_SPEAKER.search(new) and _FOR_SPEAKER.search(old)
+        if not (is_for_speaker or _TAKES_OVER.search(new)):
+            return True
+    if is_changed(new) or is_event(new) or _TAKES_OVER.search(new):
         return False
-    is_successor = _TAKES_OVER.search(new) or (
-        _FOR_SPEAKER.search(new) and _FOR_SPEAKER.search(old)
-    )
-    return not is_successor
+    if any(COPULA.match(text) and _is_unnamed_being(text) for text in (new, old)):
+        # "My boss is Ana": the name is the value.
+        return False
+    is_of_topic = features(new).topic & features(old).topic
+    return bool(is_of_topic) and have_different_bearers(new, old)
+
+
+def _is_unnamed_being(text: str) -> bool:
+    subject = leading_noun(text)
+    is_owned = _OWNED.match(text) is not None
+    return subject is not None and subject.is_being and not subject.is_named and not is_owned
 
 
 _TAKES_OVER = LazyPattern(
