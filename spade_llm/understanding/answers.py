@@ -643,7 +643,9 @@ def _scored(
     near = [one for one in scored if one[0] >= least]
     near = [*near, *_told_along(asked, near, candidates)]
     found = (one for one in near if _has_what_is_asked(asked, one[2]))
-    scored = sorted(found, key=lambda one: (-one[0], order * one[1]))
+    scored = sorted(
+        found, key=lambda one: (-one[0], _is_of_others_only(asked, one[2]), order * one[1])
+    )
     if not _ALL.search(asked.text) and (verb := _asked_verb(asked)):
         # "I grow leeks there" for "what do I grow on my plot?", not what the plot costs.
         scored = [one for one in scored if verb <= stems_of(one[2].text)] or scored
@@ -1396,7 +1398,6 @@ def score(asked: Question, candidate: Candidate) -> float:
     if shared and shared <= _ATTRIBUTES and not asked.concepts <= _ATTRIBUTES | general() | light():
         points -= SMALL_PENALTY
     points -= _of_other_thing(asked, candidate, said)
-    points -= SMALL_PENALTY if _is_of_others_only(asked, candidate) else 0.0
     if shared and not features(asked.text).beings and is_about_speaker(asked.text):
         # "My son, who lives in Rome" does not tell where the speaker lives.
         points -= 0.0 if shared & concepts_of(_RELATIVE.sub("", candidate.text)) else PENALTY
