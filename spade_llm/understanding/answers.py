@@ -1401,7 +1401,10 @@ def score(asked: Question, candidate: Candidate) -> float:
     if shared and not features(asked.text).beings and is_about_speaker(asked.text):
         # "My son, who lives in Rome" does not tell where the speaker lives.
         points -= 0.0 if shared & concepts_of(_RELATIVE.sub("", candidate.text)) else PENALTY
-    points += ENDED_SCORE if is_ended else -_other_being(asked, candidate, said)
+    # "Nina" is a name here, and no girl.
+    is_name = _ASKS_OWN_NAME.search(asked.text) and _NAMES_SPEAKER.match(candidate.text)
+    other_being = 0.0 if is_name else _other_being(asked, candidate, said)
+    points += ENDED_SCORE if is_ended else -other_being
     points += _type_points(asked, candidate, said) + _time_points(asked, candidate, said)
     if said.is_negated and not said.is_ended and _WH.search(asked.text):
         points -= SMALL_PENALTY
@@ -1615,6 +1618,13 @@ _BESIDE = LazyPattern(
     r" (?:with|con) (?:[\w'’-]+ ){0,2}?(?:friends|mates|colleagues|amig[oa]s)\b", _I
 )
 """Companions, of whom a statement is not: `chess with old friends`."""
+
+
+_NAMES_SPEAKER = LazyPattern(
+    r"(?:my (?:full |first )?name(?:['’]s| is)|call me|(?:people|my friends|everyone) call me"
+    r"|me llamo|mi nombre es|ll[aá]mame|me dicen) (?-i:[A-ZÁÉÍÓÚÑ])",
+    _I,
+)
 
 
 def _other_being(asked: Question, candidate: Candidate, said: Features) -> float:

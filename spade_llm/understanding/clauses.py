@@ -139,12 +139,20 @@ _CHANGE_LEAD_OUT = LazyPattern(
     _I,
 )
 """Words behind a correction: `sorry, Tuesday I mean`, `it's Lily with one L`."""
+_CORRECTED = LazyPattern(
+    r"^(?:\*(?=\w)(?P<starred>)|(?=.*, (?:sorry|perd[oó]n)[.!]*$))(?:(?:that|it)['’]?s |es )?"
+    r"(?P<value>(?:[^\s,*]+ ){0,3}[^\s,*]+)(?(starred)|, (?:sorry|perd[oó]n))[.!]*$",
+    _I,
+)
+"""A corrected value in the manner of chats: `*Mencap`, `that's Mencap, sorry`."""
 _RATHER = LazyPattern(r"^i(?:['’]d| would) (?:rather|prefer to) (?!not\b)(?=[a-z]+ )", _I)
 _GRADED = LazyPattern(r"\b(?:pass|finish|graduat|aprob|saqu|sac[oó])\w*\b", _I)
 """Exams, of which `with an A` tells a mark, and no letter of a name."""
 _CHANGE_LEAD_IN = LazyPattern(
     r"^(?:(?:it turns out(?: that)?|turns out(?: that)?|resulta que|no(?=[^\w\s])|no(?= (?:wait"
     r"|hang on|hold on|sorry|espera|perd[oó]n)\b)|nope|nah|actually|sorry|wait|oops"
+    r"|(?:(?:no,? )?that['’]?s|it['’]?s) wrong|it should (?:be|say)|debería ser|est[aá] mal"
+    r"|bueno(?=, (?:\S+ ){0,2}\S+$)|quise decir que|quer[ií]a decir que"
     r"|let['’]?s say(?! (?:i|we|my|that|you)\b)"
     r"|make (?:that|it)|change (?:that"
     r"|it) to"
@@ -1417,6 +1425,8 @@ def is_off_the_record(text: str) -> bool:
 def _without_lead_in(text: str) -> tuple[str, bool]:
     """The text without lead-ins, and whether one of them announces a change."""
     bare = text if _GRADED.search(text) else _CHANGE_LEAD_OUT.sub("", text)
+    if found := _CORRECTED.match(text):
+        bare = found["value"]
     text, is_change = bare or text, bool(bare) and bare != text
     while True:
         shorter = _LEAD_IN.sub("", text)

@@ -22,8 +22,11 @@ from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
     COPULA,
     SECRETS,
+    SPEAKER,
     Statement,
     are_two_of_a_kind,
+    bearer_of,
+    owner_of,
     replaces,
     tells_own_home,
 )
@@ -39,6 +42,7 @@ from spade_llm.understanding.vocabulary import (
     read_table,
     stems_of,
     typed_values,
+    value_key,
 )
 
 if TYPE_CHECKING:
@@ -808,6 +812,7 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
         if beings <= features(one).beings | features(one).concepts
         and not (is_own and _is_of_being(one))
         and not _is_other_secret(topic, one)
+        and not _is_of_another(topic, one)
     ]
     best = max((share for share, _ in covered), default=0.0)
     found = [number for share, number in covered if share >= MIN_COVERAGE and share == best]
@@ -832,8 +837,28 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     if not found and "address" in specific <= {"address", "home"}:
         found = [number for number, one in enumerate(statements) if tells_own_home(one)]
     akin = _akin(topic, statements) if not found else []
-    akin = [number for number in akin if not _is_other_secret(topic, statements[number])]
+    akin = [
+        number
+        for number in akin
+        if not _is_other_secret(topic, statements[number])
+        and not _is_of_another(topic, statements[number])
+    ]
     return (not with_mentions and named) or found or akin
+
+
+def _is_of_another(topic: str, statement: str) -> bool:
+    """Check whether a topic is a thing of the speaker or of a being (`my dog`, `my husband's
+    number`), and a statement tells that of another one (`my daughter's dog is called Rex`)."""
+    subject = leading_noun(f"{topic} is")
+    if subject and subject.is_being and subject.text.lower() == topic.lower():
+        # "My ex" may be told of by her name, "my dog" is not somebody's.
+        owner = owner_of(statement) if _OWN_THING.match(topic) else frozenset()
+        return bool(owner) and not owner & value_key(topic)
+    owner, bearer = bearer_of(f"{topic} is"), bearer_of(statement)
+    if not owner or not bearer or owner & bearer:
+        return False
+    named = value_key(statement) - bearer
+    return not owner & named and not (bearer - SPEAKER) & value_key(topic)
 
 
 _OWN_THING = LazyPattern(r"^(?:my|mis?|nuestr[oa]s?|our)\b", _I)

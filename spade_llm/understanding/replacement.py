@@ -808,17 +808,25 @@ def are_two_of_a_kind(new: str, old: str) -> bool:
 SPEAKER = frozenset({"speaker"})
 
 
+def owner_of(statement: str) -> frozenset[str]:
+    """Words that name the being whose thing or relative a statement is about: `Ann's dog is …`, `el
+    perro de Ana es …`; none if no being is named."""
+    found = _OWNED.match(statement)
+    if not found:
+        return frozenset()
+    owner = found["owner"] or found["owner2"] or found["owner3"]
+    if not _ROLE.match(owner):
+        return value_key(owner) if owner[0].isupper() else frozenset()
+    subject = leading_noun(f"{owner} is")
+    return value_key(_ROLE.sub("", owner)) if subject and subject.is_being else frozenset()
+
+
 @lru_cache(maxsize=5000)
 def bearer_of(statement: str) -> frozenset[str]:
-    """Words that name the being that a statement is about: the owner of its subject (`Ann's dog`,
-    `el perro de Ana`), its subject, or SPEAKER; none if that is not known."""
-    owned = _OWNED.match(statement)
-    owner = (owned["owner"] or owned["owner2"] or owned["owner3"]) if owned else ""
-    if owner:
-        is_relative = _ROLE.match(owner) is not None
-        subject = leading_noun(f"{owner} is") if is_relative else None
-        is_being = bool(subject and subject.is_being) or (not is_relative and owner[0].isupper())
-        return value_key(_ROLE.sub("", owner)) if is_being else frozenset()
+    """Words that name the being that a statement is about: the owner of its subject (`Ann's dog`),
+    its subject, or SPEAKER; none if that is not known."""
+    if _OWNED.match(statement):
+        return owner_of(statement)
     subject = leading_noun(statement)
     is_role = _ROLE.match(statement) is not None
     if subject and subject.is_being and (subject.is_named or is_role):

@@ -938,6 +938,50 @@ def _answer(said: list[str], question: str) -> list[str]:
         (["my brother Tom is a cook", "my brother Dan is a vet now"], "what's Tom's job?", "cook"),
         (["mi hijo Leo tiene 7 años", "mi hijo Max ya tiene 9"], "¿cuántos años tiene Leo?", "7"),
         (["Pedro me corta el pelo"], "¿quién me corta el pelo?", "Pedro"),
+        (["I drive a Golf", "Priya drives a Fiesta"], "what car do I drive?", "Golf"),
+        (["I have a dog called Rex", "Priya's dog is called Bo"], "what's my dog called?", "Rex"),
+        (
+            ["mi madre trabaja en Vodafone", "mi abuela trabaja en Correos"],
+            "¿dónde trabaja mi madre?",
+            "Vodafone",
+        ),
+        (["calzo un 41", "Iker calza un 44"], "¿qué número calzo?", "41"),
+        (
+            ["my daughter is called Mia", "my daughter goes to Oakwood School"],
+            "what's my daughter called?",
+            "Mia",
+        ),
+        (["my name is Nina", "my daughter's called Vega"], "what's my name?", "Nina"),
+        # What is doubted, denied or imagined tells nothing.
+        (["my rent is £650", "I doubt my rent is £700"], "how much is my rent?", "650"),
+        (
+            ["mi hija se llama Vega", "nadie ha dicho que mi hija se llama Alba"],
+            "¿cómo se llama mi hija?",
+            "Vega",
+        ),
+        (
+            ["mi hija se llama Vega", "en la peli mi hija se llama Sol"],
+            "¿cómo se llama mi hija?",
+            "Vega",
+        ),
+        # Corrections in the manner of chats.
+        (["I work for Tesco", "*Mencap"], "where do I work?", "Mencap"),
+        (["I work for Tesco", "that's wrong, it's Mencap"], "where do I work?", "Mencap"),
+        (["I work for Tesco", "that's Mencap, sorry"], "where do I work?", "Mencap"),
+        (["trabajo en Zara", "en Correos, perdón"], "¿dónde trabajo?", "Correos"),
+        (["I'm 5 foot 6 tall", "no, 5 foot 11"], "how tall am I?", "5 foot 11"),
+        # A tag asks nothing, and a sentence ends behind a number.
+        (["my haircut is on Monday ok?"], "when's my haircut?", "Monday"),
+        (
+            ["my shoe size is 6. Ana is coming on Friday."],
+            "what's my shoe size?",
+            "My shoe size is 6",
+        ),
+        (
+            ["my sister lives in Hull and Ana lives in Derby"],
+            "where does Ana live?",
+            "Ana lives in Derby",
+        ),
         # What is denied is no answer beside what is so.
         (["I'm allergic to nuts", "I'm not allergic to milk"], "what am I allergic to?", "nuts"),
         (["my name is Pia", "my name is not Ana"], "what's my name?", "Pia"),
@@ -1239,6 +1283,19 @@ def test_a_request_to_forget_means_what_has_its_words(
 
 def test_a_correction_that_begins_with_scrap_forgets_nothing() -> None:
     assert read_forget_request("scrap the band bit, my favourite band is Pulp") is None
+
+
+@pytest.mark.parametrize(
+    ("topic", "of_others", "own"),
+    [
+        ("my husband's number", "My boss's number is 0123456", "My husband's number is 654321"),
+        ("mi alergia", "Mi abuela es alérgica a las nueces", "Soy alérgica a la penicilina"),
+        ("my dog", "My daughter Mia's dog is called Bo", "I have a dog called Rex"),
+    ],
+)
+def test_a_request_to_forget_means_nothing_of_others(topic: str, of_others: str, own: str) -> None:
+    assert matching(topic, [of_others, own]) == [1]
+    assert matching(topic, [of_others]) == []
 
 
 def test_a_topic_may_name_more_than_is_known() -> None:
