@@ -31,6 +31,7 @@ from spade_llm.understanding.replacement import (
     have_different_bearers,
     have_different_owners,
     is_beside,
+    owner_of,
     replaces,
     role_in_state,
     tells_own_home,
@@ -1398,6 +1399,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     if shared and shared <= _ATTRIBUTES and not asked.concepts <= _ATTRIBUTES | general() | light():
         points -= SMALL_PENALTY
     points -= _of_other_thing(asked, candidate, said)
+    points -= PENALTY if _is_owned_by_another(asked, candidate.text) else 0.0
     if shared and not features(asked.text).beings and is_about_speaker(asked.text):
         # "My son, who lives in Rome" does not tell where the speaker lives.
         points -= 0.0 if shared & concepts_of(_RELATIVE.sub("", candidate.text)) else PENALTY
@@ -1418,6 +1420,23 @@ def score(asked: Question, candidate: Candidate) -> float:
 PLAN_PENALTY = 0.25
 """Penalty of what is only intended, for a question about what is so."""
 _FORGOT = LazyPattern(r"\b(?:forgot(?:ten)?|olvid(?:é|ó|ado|aba))\b", _I)
+
+
+def _is_owned_by_another(asked: Question, text: str) -> bool:
+    """Check whether a question asks for something of the speaker, and a statement tells that of the
+    thing of a being that the question does not name: `Priya's dog` is not mine."""
+    if not is_about_speaker(asked.text) or _POSSESSED.search(asked.text):
+        return False
+    # "My father's sister" is the speaker's aunt.
+    owner = frozenset[str]() if _TO_SPEAKER.search(text) else owner_of(text)
+    is_named = owner & value_key(asked.text) or concepts_of(" ".join(owner)) & asked.concepts
+    return bool(owner) and not is_named
+
+
+_POSSESSED = LazyPattern(
+    r"\w['’]s \w+ (?!an?\b|the\b)|\b(?:de|del) (?:(?:mis?|nuestr[oa]s?) |(?-i:[A-ZÁÉÍÓÚÑ]))", _I
+)
+"""A question for something of a relative or of a named being."""
 
 
 def _is_of_others_only(asked: Question, candidate: Candidate) -> bool:

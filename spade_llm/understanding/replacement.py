@@ -836,7 +836,8 @@ def bearer_of(statement: str) -> frozenset[str]:
 
 _OWNED = LazyPattern(
     r"^(?P<owner>(?:(?:my|our) )?[\w-]+(?: (?-i:[A-Z])[\w-]+)?)['’]s"
-    r" (?!(?:an?|the|not|in|at|on|from|called|\d)\b)\w"
+    r" (?!(?:an?|the|not|in|at|on|from|called|\d|been|got|gone|put|had|\w{2,}ed|going|moving|coming"
+    r"|having|working|living|getting|leaving|studying|doing|starting)\b)\w"
     r"|^(?:el|la|los|las) [\w-]+ (?:[\w-]+ |con (?:el|la) [\w-]+ )??"
     r"(?:de (?P<owner2>(?:mis? |nuestr[oa]s? )?[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?)"
     r"|del? (?P<owner3>[\w-]+))",

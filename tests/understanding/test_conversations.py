@@ -952,6 +952,9 @@ def _answer(said: list[str], question: str) -> list[str]:
             "Mia",
         ),
         (["my name is Nina", "my daughter's called Vega"], "what's my name?", "Nina"),
+        (["Ana supports Everton", "I support Arsenal"], "which team does Ana support?", "Everton"),
+        (["Will lives in Leeds"], "where does Will live?", "Leeds"),
+        (["Ana's dentist is Dr Hill"], "who is my dentist?", ""),
         # What is doubted, denied or imagined tells nothing.
         (["my rent is £650", "I doubt my rent is £700"], "how much is my rent?", "650"),
         (
