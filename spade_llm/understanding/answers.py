@@ -49,6 +49,7 @@ from spade_llm.understanding.vocabulary import (
     is_function_word,
     kin,
     light,
+    relatives,
     stems_of,
     things,
     typed_values,
@@ -1427,8 +1428,10 @@ def _is_owned_by_another(asked: Question, text: str) -> bool:
     thing of a being that the question does not name: `Priya's dog` is not mine."""
     if not is_about_speaker(asked.text) or _POSSESSED.search(asked.text):
         return False
-    # "My father's sister" is the speaker's aunt.
-    owner = frozenset[str]() if _TO_SPEAKER.search(text) else owner_of(text)
+    if asked.concepts & relatives() or _TO_SPEAKER.search(text):
+        # "My father's sister" is the speaker's aunt.
+        return False
+    owner = owner_of(text)
     is_named = owner & value_key(asked.text) or concepts_of(" ".join(owner)) & asked.concepts
     return bool(owner) and not is_named
 
@@ -1450,7 +1453,8 @@ def _is_of_others_only(asked: Question, candidate: Candidate) -> bool:
     return is_other and not _TO_SPEAKER.search(candidate.text)
 
 
-_TO_SPEAKER = LazyPattern(r"\b(?:i|me|us|we|my|our|yo|nos|conmigo|mis?|nuestr[oa]s?)\b(?<!^my)", _I)
+_TO_SPEAKER = LazyPattern(r"(?<=\w )(?:i|me|us|we|my|our|yo|nos|conmigo|mis?|nuestr[oa]s?)\b", _I)
+"""Words for the speaker behind the subject."""
 
 
 def _rare_points(asked: Question, candidate: Candidate, shared: frozenset[str]) -> float:

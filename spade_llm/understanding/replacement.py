@@ -349,7 +349,7 @@ class Statement:
     """Earlier statement that it corrects; empty if none is known."""
 
 
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=20_000)
 def replaces(new: Statement, old: str) -> bool:
     """Check whether a new statement ends the validity of an older one. Cached: the statements of a
     conversation are compared again in each of its turns.
@@ -363,7 +363,7 @@ def replaces(new: Statement, old: str) -> bool:
     """
     if new.replaced:
         return old == new.replaced or _has_departed(new.text, old)
-    return not are_of_different_names(new.text, old) and _replaces_by_rule(new, old)
+    return not are_about_different_beings(new.text, old) and _replaces_by_rule(new, old)
 
 
 def _replaces_by_rule(new: Statement, old: str) -> bool:
@@ -864,7 +864,7 @@ def have_different_bearers(new: str, old: str) -> bool:
     return not (is_of_both or (other == SPEAKER and _OF_SPEAKER.search(new)))
 
 
-def are_of_different_names(new: str, old: str) -> bool:
+def are_about_different_beings(new: str, old: str) -> bool:
     """Check whether two statements are about beings with different names, or one about the speaker
     and the other about somebody else: what `Bob lives in York now` says is nothing of `my friend
     Ann lives in Leeds`. Who does something for the speaker may take another one's place: `Tom does

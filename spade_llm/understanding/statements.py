@@ -51,7 +51,7 @@ from spade_llm.understanding.replacement import (
     COPULA,
     INTRODUCES,
     Statement,
-    are_of_different_names,
+    are_about_different_beings,
     is_unrelated,
     replaces,
 )
@@ -531,7 +531,7 @@ def _is_apart(text: str, earlier: str) -> bool:
     """Check whether a clause cannot change an earlier statement: it is about a being with another
     name, or tells what is so now, and the earlier one what was so before."""
     is_former = bool(_WAS_CALLED.search(earlier)) and is_changed(text)
-    return is_former or are_of_different_names(text, earlier)
+    return is_former or are_about_different_beings(text, earlier)
 
 
 _WAS_CALLED = LazyPattern(r"\b(?:se llamaba|used to be called|was called)\b", _I)
