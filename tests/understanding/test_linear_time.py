@@ -1,4 +1,4 @@
-"""What people write is read in a time that does not explode with its length."""
+"""Hostile texts at the entry points of the understanding: the time to read them is linear."""
 
 from __future__ import annotations
 
