@@ -425,10 +425,20 @@ def read_forget_request(text: str) -> ForgetRequest | None:
     return plain.request if plain else _implied_request(whole)
 
 
-def asks_to_forget_all(text: str) -> bool:
+def asks_to_forget_all(text: str, *, has_tools: bool) -> bool:
     """Check whether a message asks to forget everything about its writer: `delete all you know
-    about me`, `olvídate de mí`."""
-    return bool(_FORGET_ALL.match(_normalized(text).strip(" .!?¿¡")))
+    about me`, `olvídate de mí`. `has_tools`: `erase everything` may be meant for one."""
+    text = _normalized(text).strip(" .!?¿¡")
+    is_for_tool = has_tools and _ERASE_ALL.match(text)
+    return not is_for_tool and bool(_FORGET_ALL.match(text))
+
+
+_ERASE_ALL = LazyPattern(
+    r"(?:(?:please|can you|could you|por favor|puedes) )*(?!forget|olv)\w+(?: out)?"
+    r" (?:absolutely |absolutamente )?(?:all|everything|all of it|todo)"
+    r"(?:,? (?:please|pls|now|por favor|porfa|ya))*$",
+    _I,
+)
 
 
 _KNOWN_TO_YOU = (

@@ -15,6 +15,7 @@ from spade_llm.core.limits import LruDict
 from spade_llm.core.text import load_texts, pluralize, single_line
 from spade_llm.memory.contract import MemoryChange, ReflectionKind
 from spade_llm.memory.learning.episodes import EPISODE_DATES
+from spade_llm.providers.model import ChatModel, language_model
 from spade_llm.search.language import language_of
 from spade_llm.search.memory_query import (
     Category,
@@ -162,9 +163,12 @@ class MemoryCommands:
         memory: MemoryBehaviour,
         conversations: ConversationCache,
         *,
+        model: ChatModel | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`clock`: monotonic, in seconds."""
+        """`model`: if it is a language model, it may have tools that a request is meant for.
+        `clock`: monotonic, in seconds."""
+        self._model = model
         self._memory = memory
         self._conversations = conversations
         self._shown = ListNumbers()
@@ -273,7 +277,8 @@ class MemoryCommands:
         is_asked = self._unconfirmed.pop(turn_input.peer, 0.0) > self._clock()
         if is_asked and _YES.fullmatch(turn_input.text.strip(" .!¡")):
             return await self._forget_all(turn_input)
-        if asks_to_forget_all(turn_input.text):
+        has_tools = language_model(self._model) is not None
+        if asks_to_forget_all(turn_input.text, has_tools=has_tools):
             return self._ask_before_forgetting_all(turn_input)
         return None
 

@@ -163,7 +163,7 @@ class LLMBehaviour(Behaviour):
         self.commands.add(
             STOP, _nothing_to_stop, "/stop – stop my answer, and drop the messages that wait"
         )
-        self.memory_commands = MemoryCommands(memory, self.conversations)
+        self.memory_commands = MemoryCommands(memory, self.conversations, model=model)
         self.memory_commands.add_to(self.commands)
         LearningCommands(memory).add_to(self.commands)
         forget_requests = ForgetRequests(memory, self.conversations, model=model)
