@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -771,7 +771,7 @@ def _follower(
     later = _later(earlier, candidates)
     found = next((one for one in later if _may_follow(asked, one, earlier.text)), None)
     found = found or next((one for one in later if _is_news(asked, one, earlier)), None)
-    return found or _update(asked, earlier, candidates)
+    return found or _update(asked, earlier, later, candidates)
 
 
 def _later(earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -792,8 +792,7 @@ def _later(earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidat
 def _only_denies_another(text: str, other: str) -> bool:
     """Check whether a statement says no more than that something else is not so: `I'm not allergic
     to milk` beside an allergy to nuts, but not `I can't have nuts`."""
-    parts = _TOLD_PART.split(_NO_TROUBLE.sub("", text))
-    is_denied = all(map(is_negated, parts)) and not _CANNOT.search(text)
+    is_denied = _is_only_denial(text) and not _CANNOT.search(text)
     return is_denied and denies_other_thing(text, other)
 
 
@@ -805,15 +804,18 @@ _CANNOT = LazyPattern(
 
 
 def _update(
-    asked: Question, earlier: Candidate, candidates: Sequence[Candidate]
+    asked: Question,
+    earlier: Candidate,
+    later: Sequence[Candidate],
+    candidates: Sequence[Candidate],
 ) -> Candidate | None:
-    """The latest statement behind this one that answers otherwise, and names in its message the
-    same thing, as few others do: `the optician rang, they can only fit me in on the 21st` after `I
-    see the optician on the 14th`."""
+    """The latest statement behind this one (`later`) that answers otherwise, and names in its
+    message the same thing, as few of all candidates do: `the optician rang, they can only fit me in
+    on the 21st` after `I see the optician on the 14th`."""
     return next(
         (
             one
-            for one in _later(earlier, candidates)
+            for one in later
             if not (one.is_closed or one.is_of_same_message(earlier))
             and _has_other_answer(asked, one.text, earlier.text)
             and _is_told_as_fact(one.text)
@@ -855,11 +857,14 @@ def _is_told_as_fact(text: str) -> bool:
     """Check whether a statement tells what is so: no plan, nothing that is denied or added, and
     nothing that other people say of themselves."""
     said = features(text)
-    # "I put it in my bag so as not to forget it": a part tells it.
-    parts = _TOLD_PART.split(_NO_TROUBLE.sub("", text))
-    is_denied = all(map(is_negated, parts))
     is_of_others = bool(said.subject) and _is_hearsay(text)
-    return not (is_denied or ADDITION.search(text) or is_of_others)
+    return not (_is_only_denial(text) or ADDITION.search(text) or is_of_others)
+
+
+def _is_only_denial(text: str) -> bool:
+    """Check whether each part of a statement denies something; a part of `I put it in my bag so as
+    not to forget it` tells something."""
+    return all(map(is_negated, _TOLD_PART.split(_NO_TROUBLE.sub("", text))))
 
 
 def _is_hearsay(text: str) -> bool:
@@ -1405,7 +1410,7 @@ def score(asked: Question, candidate: Candidate) -> float:
         # "My son, who lives in Rome" does not tell where the speaker lives.
         points -= 0.0 if shared & concepts_of(_RELATIVE.sub("", candidate.text)) else PENALTY
     # "Nina" is a name here, and no girl.
-    is_name = _ASKS_OWN_NAME.search(asked.text) and _NAMES_SPEAKER.match(candidate.text)
+    is_name = _ASKS_OWN_NAME.search(asked.text) and _BEGINS_WITH_OWN_NAME.match(candidate.text)
     other_being = 0.0 if is_name else _other_being(asked, candidate, said)
     points += ENDED_SCORE if is_ended else -other_being
     points += _type_points(asked, candidate, said) + _time_points(asked, candidate, said)
@@ -1640,14 +1645,15 @@ _AND_SPEAKER = LazyPattern(r"(?:[\w'’-]+ ){1,4}(?:and i|y yo)\b", _I)
 _BESIDE = LazyPattern(
     r" (?:with|con) (?:[\w'’-]+ ){0,2}?(?:friends|mates|colleagues|amig[oa]s)\b", _I
 )
-"""Companions, of whom a statement is not: `chess with old friends`."""
+"""Companions that a statement is not about: `chess with old friends`."""
 
 
-_NAMES_SPEAKER = LazyPattern(
+_BEGINS_WITH_OWN_NAME = LazyPattern(
     r"(?:my (?:full |first )?name(?:['’]s| is)|call me|(?:people|my friends|everyone) call me"
     r"|me llamo|mi nombre es|ll[aá]mame|me dicen) (?-i:[A-ZÁÉÍÓÚÑ])",
     _I,
 )
+"""Tells nothing but the name of the speaker; `_TELLS_OWN_NAME` may stand anywhere."""
 
 
 def _other_being(asked: Question, candidate: Candidate, said: Features) -> float:
@@ -1965,8 +1971,10 @@ def asks_about_past(question: str) -> bool:
     return is_if and is_personal(question)
 
 
+@lru_cache(maxsize=200)
 def is_about_speaker(question: str) -> bool:
-    """Check whether a question is about the person who asks it."""
+    """Check whether a question is about the person that asks it. Cached, since it is compared with
+    each candidate."""
     return bool(_OWN.search(_ALIVE.sub(" ", question)))
 
 

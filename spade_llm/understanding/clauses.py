@@ -139,9 +139,10 @@ _CHANGE_LEAD_OUT = LazyPattern(
     _I,
 )
 """Words behind a correction: `sorry, Tuesday I mean`, `it's Lily with one L`."""
+_CORRECTED_VALUE = r"(?:(?:that|it)['’]?s |es )?(?P<{}>(?:[^\s,*]+ ){{0,3}}[^\s,*]+)"
 _CORRECTED = LazyPattern(
-    r"^(?:\*(?=\w)(?P<starred>)|(?=.*, (?:sorry|perd[oó]n)[.!]*$))(?:(?:that|it)['’]?s |es )?"
-    r"(?P<value>(?:[^\s,*]+ ){0,3}[^\s,*]+)(?(starred)|, (?:sorry|perd[oó]n))[.!]*$",
+    rf"^\*(?=\w){_CORRECTED_VALUE.format('starred')}[.!]*$"
+    rf"|^{_CORRECTED_VALUE.format('excused')}, (?:sorry|perd[oó]n)[.!]*$",
     _I,
 )
 """A corrected value in the manner of chats: `*Mencap`, `that's Mencap, sorry`."""
@@ -1430,7 +1431,7 @@ def _without_lead_in(text: str) -> tuple[str, bool]:
     """The text without lead-ins, and whether one of them announces a change."""
     bare = text if _GRADED.search(text) else _CHANGE_LEAD_OUT.sub("", text)
     if found := _CORRECTED.match(text):
-        bare = found["value"]
+        bare = found["starred"] or found["excused"]
     text, is_change = bare or text, bool(bare) and bare != text
     while True:
         shorter = _LEAD_IN.sub("", text)
@@ -1479,12 +1480,13 @@ _KEEP_IN_MIND = LazyPattern(
 """Request that tells nothing: `don't forget my birthday`."""
 
 
-_FORGET_ALL = LazyPattern(
+_TO_FORGET_ALL = LazyPattern(
     r"(?:please )?(?:(?:forget|delete|erase|wipe|purge|remove) (?:all|everything|your memory)"
     r"|(?:olv[ií]d|b[oó]rr|elim[ií]n)[aeá]\w* (?:tod[oa]s?|de m[ií])|(?:olv[ií]da|b[oó]rra)me)\b",
     _I,
 )
-"""Request that tells nothing: `delete everything you know about me`."""
+"""Request that tells nothing: `delete everything you know about me`. What it means is read in
+forgetting.py."""
 
 
 def _asks_to_remember(text: str, content: str) -> bool:
@@ -1508,7 +1510,14 @@ def _kind(text: str) -> ClauseKind:
         return ClauseKind.SMALL_TALK
     if any(
         one.match(text)
-        for one in (_IMPERATIVE, _COMMAND, _NOT_TO_KNOW, _KEEP_NOTHING, _KEEP_IN_MIND, _FORGET_ALL)
+        for one in (
+            _IMPERATIVE,
+            _COMMAND,
+            _NOT_TO_KNOW,
+            _KEEP_NOTHING,
+            _KEEP_IN_MIND,
+            _TO_FORGET_ALL,
+        )  # fmt: skip
     ):
         return ClauseKind.REQUEST
     if _TOPIC.match(text):

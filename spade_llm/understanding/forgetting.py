@@ -21,6 +21,7 @@ from spade_llm.understanding.features import NOTE, features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
     COPULA,
+    OF_OWN,
     SECRETS,
     SPEAKER,
     Statement,
@@ -816,20 +817,23 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
         return []
     beings = features(topic).beings
     is_own = not beings and bool(_OWN_STATE.search(topic))
+    possible = {
+        number: one
+        for number, one in enumerate(statements)
+        if not (_is_other_secret(topic, one) or _is_of_another(topic, one))
+    }
     covered = [
         (len(specific & features(one).concepts) / len(specific), number)
-        for number, one in enumerate(statements)
+        for number, one in possible.items()
         if beings <= features(one).beings | features(one).concepts
         and not (is_own and _is_of_being(one))
-        and not _is_other_secret(topic, one)
-        and not _is_of_another(topic, one)
     ]
     best = max((share for share, _ in covered), default=0.0)
     found = [number for share, number in covered if share >= MIN_COVERAGE and share == best]
-    # "The depression" is not the asthma, which is an illness, too.
-    if _OWN_THING.match(topic):
+    if OF_OWN.match(topic):
         # "My cell number" is not Dana's.
-        found = [number for number in found if _OWN_THING.match(statements[number])] or found
+        found = [number for number in found if OF_OWN.match(statements[number])] or found
+    # "The depression" is not the asthma, which is an illness, too.
     words = stems_of(topic)
     said = [number for number in found if words & stems_of(statements[number])]
     found = said or [number for number in found if best == 1]
@@ -847,12 +851,7 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     if not found and "address" in specific <= {"address", "home"}:
         found = [number for number, one in enumerate(statements) if tells_own_home(one)]
     akin = _akin(topic, statements) if not found else []
-    akin = [
-        number
-        for number in akin
-        if not _is_other_secret(topic, statements[number])
-        and not _is_of_another(topic, statements[number])
-    ]
+    akin = [number for number in akin if number in possible]
     return (not with_mentions and named) or found or akin
 
 
@@ -861,17 +860,14 @@ def _is_of_another(topic: str, statement: str) -> bool:
     number`), and a statement tells that of another one (`my daughter's dog is called Rex`)."""
     subject = leading_noun(f"{topic} is")
     if subject and subject.is_being and subject.text.lower() == topic.lower():
-        # "My ex" may be told of by her name, "my dog" is not somebody's.
-        owner = owner_of(statement) if _OWN_THING.match(topic) else frozenset()
+        # "My ex" may be told of by her name, "my dog" is not my daughter's.
+        owner = owner_of(statement) if OF_OWN.match(topic) else frozenset()
         return bool(owner) and not owner & value_key(topic)
     owner, bearer = bearer_of(f"{topic} is"), bearer_of(statement)
     if not owner or not bearer or owner & bearer:
         return False
     named = value_key(statement) - bearer
     return not owner & named and not (bearer - SPEAKER) & value_key(topic)
-
-
-_OWN_THING = LazyPattern(r"^(?:my|mis?|nuestr[oa]s?|our)\b", _I)
 
 
 def _is_other_secret(topic: str, statement: str) -> bool:

@@ -335,8 +335,6 @@ def subject_name(statement: str) -> frozenset[str]:
         return frozenset()
     words = subject.text.split()
     names = words if subject.is_named else words[1:]
-    if not (subject.is_being or subject.text[:1].isupper() or len(words) == len(names) + 1):
-        return frozenset()
     return frozenset(one.lower() for one in names if one[:1].isupper() and not _TITLE.match(one))
 
 
@@ -915,9 +913,8 @@ def _whole_of(part: str, before: str) -> str:
     if subject is None or owned is None or concepts_of(subject.text) & kin():
         return ""
     # "Our rent is 900, the deposit is 450": neither is a part of the other.
-    is_part = _PART.match(f"the {before[owned.end() :]}") or _PART.match(
-        f"el {before[owned.end() :]}"
-    )
+    rest = before[owned.end() :]
+    is_part = any(_PART.match(f"{article} {rest}") for article in ("the", "el"))
     return "" if is_part else subject.text.lower()
 
 

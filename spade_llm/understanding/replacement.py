@@ -809,16 +809,16 @@ SPEAKER = frozenset({"speaker"})
 
 
 def owner_of(statement: str) -> frozenset[str]:
-    """Words that name the being whose thing or relative a statement is about: `Ann's dog is …`, `el
-    perro de Ana es …`; none if no being is named."""
+    """Words that name the owner of the thing, or the relative, that a statement is about: `Ann's
+    dog is …`, `el perro de Ana es …`; none if no being is named."""
     found = _OWNED.match(statement)
     if not found:
         return frozenset()
     owner = found["owner"] or found["owner2"] or found["owner3"]
-    if not _ROLE.match(owner):
+    if not OF_OWN.match(owner):
         return value_key(owner) if owner[0].isupper() else frozenset()
     subject = leading_noun(f"{owner} is")
-    return value_key(_ROLE.sub("", owner)) if subject and subject.is_being else frozenset()
+    return value_key(OF_OWN.sub("", owner)) if subject and subject.is_being else frozenset()
 
 
 @lru_cache(maxsize=5000)
@@ -828,9 +828,9 @@ def bearer_of(statement: str) -> frozenset[str]:
     if _OWNED.match(statement):
         return owner_of(statement)
     subject = leading_noun(statement)
-    is_role = _ROLE.match(statement) is not None
+    is_role = OF_OWN.match(statement) is not None
     if subject and subject.is_being and (subject.is_named or is_role):
-        return value_key(_ROLE.sub("", subject.text))
+        return value_key(OF_OWN.sub("", subject.text))
     return SPEAKER if is_role or _BY_SPEAKER.match(statement) else frozenset()
 
 
@@ -843,7 +843,8 @@ _OWNED = LazyPattern(
     r"|del? (?P<owner3>[\w-]+))",
     _I,
 )
-_ROLE = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
+OF_OWN = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
+"""Begins what belongs to the speaker: `my dog`."""
 _BY_SPEAKER = LazyPattern(
     r"^(?:i|i['’]\w+|we|we['’]\w+|yo"
     r"|(?:no |ya |ahora |tambi[eé]n |me |nos )*"
@@ -865,10 +866,9 @@ def have_different_bearers(new: str, old: str) -> bool:
 
 
 def are_about_different_beings(new: str, old: str) -> bool:
-    """Check whether two statements are about beings with different names, or one about the speaker
-    and the other about somebody else: what `Bob lives in York now` says is nothing of `my friend
-    Ann lives in Leeds`. Who does something for the speaker may take another one's place: `Tom does
-    my garden now`."""
+    """Check whether two statements are about beings with different names, or only one of them about
+    the speaker: `Bob lives in York now` changes nothing of `my friend Ann lives in Leeds`. Of
+    two that do something for the speaker, one may replace the other: `Tom does my garden now`."""
     one, other = subject_name(new), subject_name(old)
     # "Mrs Lee moved Sadie to Sunday" is about both.
     if one and other and not other & set(split_words(new)):

@@ -702,9 +702,8 @@ def elliptic(text: str) -> str:
 def is_successor(text: str, earlier: str, announcement: str) -> bool:
     """Check whether a clause behind an announcement says what holds instead."""
     # "I'm at Aldi" is as much about work as about a home; "at a shop called …" tells no own name.
-    about = (
-        features(text).topic - phrase_concepts(text) - ({"name"} if _IS_AT.match(text) else set())
-    )
+    of_place = frozenset({"name"}) if _IS_AT.match(text) else frozenset()
+    about = features(text).topic - phrase_concepts(text) - of_place
     if _REASON.match(text):
         return False
     if INTRODUCES.search(text) or about & EXCLUSIVE - features(earlier).topic:

@@ -31,7 +31,7 @@ _ALIASES = {
 _ROOM_COMMANDS = frozenset({"help", "status", STOP, "new"})
 _EVERYTHING = re.compile(r"(?:all|todo)(?P<yes>\s+(?:yes|s[ií]))?[.!]*", re.IGNORECASE)
 INTRODUCTION = "I am an assistant in a chat: just write to me. Commands:"
-_MISTYPED = re.compile(r"//?(?P<name>[a-z]{3,})(?:\s.*|(?P<alone>))", re.DOTALL)
+_MISTYPED = re.compile(r"//?(?P<name>[a-z]{3,})(?P<argument>\s.*)?", re.DOTALL)
 PLAIN_WORD_HINT = (
     "help, memories, status, documents, tools and usage also work alone, without the slash. If your"
     " client keeps a slash for itself, write two: //new"
@@ -73,7 +73,7 @@ def mistyped_command(text: str, names: Collection[str]) -> str:
         return ""
     name = found["name"]
     near = nearest_word(name, sorted({*names, *_ALIASES}))
-    if near == name or not (near or found["alone"] is not None):
+    if near == name or (found["argument"] and not near):
         return ""
     meant = f" Did you mean /{near}?" if near else ""
     return f"There is no command /{name}.{meant} /help lists them all."

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.commands.command_registry import CommandRegistry, is_confirmed, means_all
+from spade_llm.assistant.turn.recall import find_related
 from spade_llm.core.limits import LruDict
 from spade_llm.core.text import load_texts, pluralize, single_line
 from spade_llm.memory.contract import MemoryChange, ReflectionKind
@@ -24,7 +25,6 @@ from spade_llm.search.memory_query import (
     Origin,
     SearchMode,
 )
-from spade_llm.understanding.features import related_words
 from spade_llm.understanding.forgetting import asks_to_forget_all
 
 if TYPE_CHECKING:
@@ -233,14 +233,10 @@ class MemoryCommands:
     ) -> list[MemoryEntry]:
         """Memories with one of these words, newest first; if there are none, those with a word of
         the same meaning. A search by vectors would find something for any words."""
-        for text in dict.fromkeys((words, related_words(words))):
-            query = MemoryQuery(
-                text=text, which=which, limit=LISTED_MEMORIES, mode=SearchMode.KEYWORD
-            )
-            if text and (hits := (await memory.search(query)).hits):
-                found = (hit.entry for hit in hits)
-                return sorted(found, key=attrgetter("created_at"), reverse=True)
-        return []
+        query = MemoryQuery(text=words, which=which, limit=LISTED_MEMORIES, mode=SearchMode.KEYWORD)
+        found = [hit.entry for hit in (await memory.search(query)).hits]
+        found = found or await find_related(memory, words, which=which, limit=LISTED_MEMORIES)
+        return sorted(found, key=attrgetter("created_at"), reverse=True)
 
     async def _correct(self, argument: str, turn_input: ChatTurnInput) -> str:
         number, _, content = argument.partition(" ")
@@ -326,6 +322,8 @@ _YES = re.compile(
     r"(?: it| everything)?|estoy segur[oa]))*",
     re.IGNORECASE,
 )
+"""Stricter than the answer to an approval (turn/approval.py): nothing is deleted for good by an
+`ok`."""
 
 
 def _language(turn_input: ChatTurnInput) -> str:
