@@ -60,6 +60,11 @@ class Clause:
     is_change: bool = False
     """The lead-in says that it corrects something: `no,`, `actually,`, `perdón,`."""
 
+    @property
+    def is_bare_correction(self) -> bool:
+        """True for a corrected value without a verb: `no, Nina`."""
+        return self.is_change and self.kind is ClauseKind.OTHER
+
 
 # A message is acknowledged at once, so that a wrong reading can be corrected by the next one. The
 # learner (memory/learning/rule_extractor.py) asks nobody. It reads these clauses, too, and leaves
@@ -71,7 +76,8 @@ _LEAD_IN = LazyPattern(
     r"|hola(?: che)?"
     r"|(?:muy )?buen[oa]s (?:d[ií]as|tardes|noches)|buenas|well"
     r"|so(?! far)|also|anyway|btw|by the way|okay|ok|oh|ah|fyi"
-    r"|plus|not to mention(?: that)?|please|and|but|bueno|pues|oye|mira(?: que\b|(?=\s*[,.:;]))"
+    r"|plus|not to mention(?: that)?|please|and|but|bueno(?!, (?:(?:el|la|los|las|a las?) )?[^\s,]+$)"
+    r"|pues|oye|mira(?: que\b|(?=\s*[,.:;]))"
     r"|(?:mire|oiga)(?: usted)?(?=\s*[,.:;])"
     r"|adem[aá]s|por cierto|por favor|vale|y|pero"
     r"|good (?:morning|afternoon|evening)"
@@ -153,7 +159,7 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"^(?:(?:it turns out(?: that)?|turns out(?: that)?|resulta que|no(?=[^\w\s])|no(?= (?:wait"
     r"|hang on|hold on|sorry|espera|perd[oó]n)\b)|nope|nah|actually|sorry|wait|oops"
     r"|(?:(?:no,? )?that['’]?s|it['’]?s) wrong|it should (?:be|say)|debería ser|est[aá] mal"
-    r"|bueno(?=, (?:\S+ ){0,2}\S+$)|quise decir que|quer[ií]a decir que"
+    r"|bueno(?=, (?:(?:el|la|los|las|a las?) )?[^\s,]+$)|quise decir que|quer[ií]a decir que"
     r"|let['’]?s say(?! (?:i|we|my|that|you)\b)"
     r"|make (?:that|it)|change (?:that"
     r"|it) to"

@@ -33,6 +33,7 @@ from spade_llm.understanding.substitution import (
     inserted,
     outside,
     values_in_place_of,
+    with_article,
     with_class,
     with_part,
     with_typed_value,
@@ -97,7 +98,7 @@ _BEHIND_VALUE = LazyPattern(
 )
 """Words behind a value that are not part of it."""
 _TAIL = LazyPattern(
-    r"^.*?\b(?:i['’]m|is|are|was|called|named|like|love|prefer|drink|eat|hate|play|study|speak|use"
+    r"^.*?\b(?:i['’]m(?: \w+ing)?|is|are|was|called|named|like|love|prefer|drink|eat|hate|play|study|speak|use"
     r"|drive|have|es|son|llamo|llama|gustan?"
     r"|encantan?|prefiero|bebo|como|odio|juego|estudio|hablo|tengo|in|at|on|en|with|con|for|a"
     r"|an|un|una|the|el|la)\s+(?P<tail>\S.*)$",
@@ -136,11 +137,11 @@ _CALLED = LazyPattern(r"\b(?:called|call|names?|named|renamed|llama|llamamos)\b"
 _NOW_VALUE = LazyPattern(
     r"^(?:now|ahora)\b|\b(?:now|instead|these days|after all|ahora)$|\b(?:renamed|changed"
     r"|hemos puesto)\b"
-    r"|\bit['’]s .* from (?:now|this|next)\b",
+    r"|\bit['’]s .* from (?:now|this|next)\b|^it['’]s actually\b",
     _I,
 )
 _IT_IS = LazyPattern(
-    r"^(?:now |ahora |ya )*(?:it['’](?:s|ll be)|it is|that['’]s|they['’]re|(?:he|she"
+    r"^(?:now |ahora |ya )*(?:it['’](?:s(?: actually| really)?|ll be)|it is|that['’]s|they['’]re|(?:he|she"
     r"|it)['’]s called"
     r"|(?:his|her|its) name(?:['’]s| is)|(?:we|they|i)(?:['’]ve)? (?:re-?named|call|named"
     r"|changed) (?:her|him|it|his name|her name|its name)(?: to)?|es|son|ser[aá]|se llama"
@@ -347,6 +348,8 @@ def resolve_correction(
     text = _BY_OTHERS.sub(lambda found: "they " if found["english"] else "", clause.text)
     if INTRODUCES.search(text) and not clause.is_change:
         return None
+    if clause.is_change and (again := _said_again(text, known[-MAX_BACK:])):
+        return again
     every = [*remembered, *known]
     is_change = clause.is_change or says_change(text)
     near = _near(text, before, every, known, is_change=is_change)
@@ -369,6 +372,28 @@ def resolve_correction(
         return found
     known = known if clause.is_change else near
     return _short_correction(clause, known) if known else None
+
+
+def _said_again(text: str, known: Sequence[str]) -> Statement | None:
+    """The statement in the place of a recent one that has the same verb, and an object of the same
+    kind: `no, I play the trumpet` after `I play the piano`."""
+    new = None if _ADDS.search(text) else _OBJECT.match(text)
+    for one in reversed(known) if new else ():
+        old = _OBJECT.match(one)
+        if not new or not old or "like" in concepts_of(text):
+            continue
+        verb = text[: new.start("tail")].lower()
+        is_same = one[: old.start("tail")].lower() == verb
+        is_short = max(len(found["tail"].split()) for found in (new, old)) <= MAX_TAIL_WORDS
+        kinds = [concepts_of(found["tail"]) & _SAME_CLASS for found in (new, old)]
+        types = [values_of_part(found["tail"]).keys() for found in (new, old)]
+        if is_same and is_short and (kinds[0] & kinds[1] or types[0] & types[1]):
+            told = f"{text[:1].upper()}{text[1:]}"
+            return Statement(text=told, is_change=True, is_correction=True, replaced=one)
+    return None
+
+
+_ADDS = LazyPattern(r"\b(?:also|too|as well|tambi[eé]n|adem[aá]s)\b", _I)
 
 
 def _near(
@@ -461,6 +486,8 @@ def restated_latest(clause: Clause, latest: str) -> Statement | None:
         return None
     value = _value(text)
     types = values_of_part(value)
+    if not types and concepts_of(value) & concepts_of(latest) & _SAME_CLASS:
+        return _with_fragment([latest], text)
     if not types or concepts_of(outside(value, types)) - general() - light():
         return None
     sex = "female" if _SHE.search(text) else "male" if _HE.search(text) else ""
@@ -576,6 +603,8 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
         return None
     if found := _with_same_preposition(text, known[-1]):
         return found
+    if (denied := _NO_VALUE.match(text)) and _is_value_of(denied["value"], known[-1]):
+        return _with_fragment(known[-1:], denied["value"])
     exclaimed = _EXCLAIMED.match(text)
     value = exclaimed["value"] if exclaimed else text
     types = values_of_part(value)
@@ -592,6 +621,17 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
     if is_bare and (clause.is_change or _NOW_VALUE.search(text)):
         return _with_fragment(known, text)
     return _respelled(text, known) if _IT_IS.match(text) else None
+
+
+_NO_VALUE = LazyPattern(r"^no (?P<value>\S+(?: \S+)?)$", _I)
+"""A correction in the manner of chats, without a comma: `no 35`."""
+
+
+def _is_value_of(text: str, statement: str) -> bool:
+    """Check whether a text is nothing but a value of a type that a statement has, too."""
+    types = values_of_part(text)
+    is_value = any((0, len(text)) in spans for spans in types.values())
+    return is_value and types.keys() <= typed_values(statement).keys()
 
 
 def _respelled(text: str, known: Sequence[str]) -> Statement | None:
@@ -717,7 +757,8 @@ def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None
             # "The spinach shake": what specifies the old value goes with it.
             more = _SPECIFIED.match(one, span[1])
             part = _without_part_before(value, one[: span[0]])
-            found = with_part(one, span[0], more.end() if more else span[1], part)
+            put = with_part if types else with_article
+            found = put(one, span[0], more.end() if more else span[1], part)
             # "Jo.wright, not bright" corrects a part of an address.
             return replace(found, is_correction=part != value)
     return None
@@ -765,7 +806,10 @@ def _without_shared(new: str, old: str) -> str:
     `I like soul` beside `I don't like jazz`."""
     shared = set(map(strip_accents, split_words(old)))
     words = new.split()
-    while len(words) > 1 and strip_accents(words[0].lower()).strip("'’") in shared:
+    starts = [start for spans in values_of_part(new).values() for start, _ in spans]
+    # "5 foot 11" beside "5 foot 6" is one value.
+    first = len(new[: min(starts, default=len(new))].split())
+    while len(words) > 1 and len(new.split()) - len(words) < first and strip_accents(words[0].lower()).strip("'’") in shared:
         words.pop(0)
     return " ".join(words)
 
@@ -1011,15 +1055,17 @@ def _value(text: str) -> str:
 def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
     """A recent statement that has a value of the same type, with this value instead; for a value
     without a type the latest statement, with this complement instead."""
-    value = _value(value)
+    said, value = _IT_IS.sub("", value).strip(" .!,"), _value(value)
     if not value:
         return None
     types = values_of_part(value)
     for earlier in reversed(known[-MAX_BACK:]):
         spans = values_in_place_of(value, types, earlier)
         tail = COPULA.match(earlier)
-        if len(types) > 1 and tail and types.keys() & spans.keys():
+        if tail and types.keys() & spans.keys() and _is_whole(tail["tail"], value):
             return with_part(earlier, tail.start("tail"), len(earlier), value)
+        if value.isdigit() and (hour := _hour_of(earlier)):
+            return with_part(earlier, *hour, value)
         if kind := next((one for one in types if one in spans), None):
             first, last = types[kind][0]
             # "room 7" after "room 3": the noun stands there already.
@@ -1027,19 +1073,44 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
             is_bare = kind is ValueType.NUMBER and has_noun
             return with_part(earlier, *spans[kind][-1], value[first:last] if is_bare else value)
     if classes := frozenset() if is_statement(value) else concepts_of(value) & CLASSES:
-        fitting = (with_class(one, value, classes) for one in reversed(known[-MAX_BACK:]))
+        own = said if _SPANISH_ARTICLE.match(said) else value
+        fitting = (with_class(one, own, classes) for one in reversed(known[-MAX_BACK:]))
         if found := next(filter(None, fitting), None):
             return found
-    return _with_complement(known[-1], value)
+    return _with_complement(known[-1], value, said)
 
 
-def _with_complement(latest: str, value: str) -> Statement | None:
-    """The latest statement with a value without a type, or a name, in the place of its short
-    complement."""
+def _hour_of(text: str) -> tuple[int, int] | None:
+    """Span of the number of the only hour of a text without other numbers: `me acuesto a las 10`."""
+    types = typed_values(text)
+    hours = types.get(ValueType.TIME, ())
+    found = _DIGITS.search(text, *hours[0]) if len(hours) == 1 else None
+    return None if found is None or ValueType.NUMBER in types else found.span()
+
+
+_DIGITS = LazyPattern(r"\d[\d:.]*")
+
+
+def _is_whole(tail: str, value: str) -> bool:
+    """Check whether a value says all that a complement says: a day and its hour, or a typed value
+    with words behind it (`B positive` for `O negative`)."""
     types = values_of_part(value)
-    tail = COPULA.match(latest) or _TAIL.match(latest)
-    if not tail or not (types or concepts_of(value)):
+    if len(types) > 1:
+        return True
+    start, end = next(iter(types.values()))[0]
+    is_short = max(len(tail.split()), len(value.split())) <= MAX_TAIL_WORDS
+    return is_short and not start and bool(value[end:].strip())
+
+
+def _with_complement(latest: str, value: str, said: str) -> Statement | None:
+    """The latest statement with a value without a type, or a name, in the place of its short
+    complement. `said`: the value with the preposition before it."""
+    types = values_of_part(value)
+    tail = COPULA.match(latest) or _TAIL.match(latest) or _object(latest, value)
+    if not tail or not (types or concepts_of(value)) or _STATE.match(value):
         return None
+    if _AT.match(said) and _AT.match(tail["tail"]):
+        return with_part(latest, tail.start("tail"), len(latest), said)
     if types.keys() - {ValueType.NAME} - typed_values(latest).keys():
         return None
     if "," in value or value.startswith("about "):
@@ -1049,3 +1120,31 @@ def _with_complement(latest: str, value: str) -> Statement | None:
     if is_named and len(tail["tail"].split()) <= MAX_TAIL_WORDS:
         return with_part(latest, tail.start("tail"), len(latest), value)
     return None
+
+
+def _object(latest: str, value: str) -> re.Match[str] | None:
+    """The object of the verb of a statement, if the value is of the same class."""
+    found = _OBJECT.match(latest)
+    is_same = found and concepts_of(found["tail"]) & concepts_of(value) & _SAME_CLASS
+    return found if is_same else None
+
+
+_SAME_CLASS = CLASSES | {"medicine"}
+_STATE = LazyPattern(
+    r"^(?:tired|late|busy|ill|sick|bored|hungry|sleepy|confused|lost|distracted|cansad[oa]|tarde"
+    r"|ocupad[oa]|liad[oa]|enferm[oa]|aburrid[oa]|dormid[oa]|distra[ií]d[oa])$",
+    _I,
+)
+"""An excuse, and no value: `sorry, tired`."""
+_OBJECT = LazyPattern(
+    r"^(?:(?:i|we|he|she|they|(?:my|our|mi) [\w-]+)(?:['’](?:m|re|s))?(?: \w+ly| usually| always| often)? [\w-]+"
+    r"|[^\W\d_]+(?:o|amos|emos|imos)) (?P<tail>\S.*)$",
+    _I,
+)
+_AT = LazyPattern(
+    r"(?:under|behind|inside|next to|near|by|above|below|beside|over|in|on|at|with|debajo|detr[aá]s"
+    r"|dentro|encima|sobre|al lado|junto|cerca|en|con)\b",
+    _I,
+)
+"""The beginning of what says where a thing is."""
+_SPANISH_ARTICLE = LazyPattern(r"(?:al|(?:a )?(?:el|la|los|las)) ", _I)

@@ -242,12 +242,13 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
     return Reading(statements=(), questions=_questions(clauses), clauses=(), is_off_the_record=True)
 
 
-def _is_of_other_name(text: str, replaced: str) -> bool:
+def _is_of_other_name(clause: Clause, replaced: str) -> bool:
     """Check whether a clause does not tell the speaker's name, but would replace it (`the van's
     name is Bertha`), or tells it, but would replace another one."""
+    text = clause.text
     is_own = bool(_OWN_NAME.match(replaced))
     if is_own:
-        return not _NAMES_SPEAKER.search(text)
+        return not clause.is_bare_correction and not _NAMES_SPEAKER.search(text)
     return bool(replaced and _INTRODUCES_SELF.match(text) and not _NAMES_SPEAKER.match(replaced))
 
 
@@ -312,7 +313,7 @@ def _read_clauses(
         before = clause.text
         found = [
             _plain_statement(clause.text, clause.is_change)
-            if _is_of_other_name(clause.text, one.replaced) or _is_in_event(clause.text, one)
+            if _is_of_other_name(clause, one.replaced) or _is_in_event(clause.text, one)
             else one
             for one in found
         ]
@@ -508,10 +509,11 @@ def _statements_of_clause(
         return [_plain_statement(text)] if is_own else [], ""
     named = replace(clause, text=with_person(text, known, before))
     all_known, all_told = known, every
-    known, remembered = (
-        [one for one in of_person if not _is_apart(named.text, one)]
-        for of_person in (known, remembered)
-    )
+    if not clause.is_bare_correction:
+        known, remembered = (
+            [one for one in of_person if not _is_apart(named.text, one)]
+            for of_person in (known, remembered)
+        )
     every = [*remembered, *known]
     if is_own and is_scheduled(named.text):
         full = with_role(with_antecedent(named.text, all_known), all_told)

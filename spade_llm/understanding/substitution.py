@@ -666,8 +666,35 @@ def with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | N
     elif first > 1 and words[first - 2][0].lower() in _ARTICLES:
         # "The custard cream": what stands between the article and the word is a part of its name.
         first -= not is_function_word(strip_accents(words[first - 1][0].lower()))
-    text = earlier[: words[first].start()] + new + earlier[words[last].end() :]
-    return Statement(text=text, is_change=True, replaced=earlier)
+    start, end = words[first].start(), words[last].end()
+    return with_article(earlier, start, end, new)
+
+
+def with_article(earlier: str, start: int, end: int, new: str) -> Statement:
+    """The earlier statement with another value at this place, and a Spanish article that agrees with
+    it: `toco la trompeta` for `toco el piano`, `alergia al marisco` for `alergia a las nueces`."""
+    old, own = _SPANISH_ARTICLE.search(earlier[:start]), _OWN_ARTICLE.match(new)
+    if old:
+        value = new[own.end() :] if own else new
+        article = own["article"] or "el" if own else _article_of(value, old["article"])
+        is_contracted = article == "el" and old["to"]
+        new = f"al {value}" if is_contracted else f"{old['to'] or ''}{article} {value}"
+        start = old.start()
+    return Statement(text=earlier[:start] + new + earlier[end:], is_change=True, replaced=earlier)
+
+
+_SPANISH_ARTICLE = LazyPattern(r"\b(?P<to>a )?(?P<article>el|la|los|las) $", _I)
+_OWN_ARTICLE = LazyPattern(r"^(?:al|(?:a )?(?P<article>el|la|los|las)) ", _I)
+
+
+_ARTICLES_BY_ENDING = {"ión": "la", "dad": "la", "as": "las", "os": "los", "a": "la", "o": "el"}
+
+
+def _article_of(noun: str, former: str) -> str:
+    """The Spanish article of a noun by its ending; the former one if that tells nothing."""
+    word = noun.split()[0].lower()
+    fitting = (article for ending, article in _ARTICLES_BY_ENDING.items() if word.endswith(ending))
+    return next(fitting, former)
 
 
 def with_measured(earlier: str, over: str, new: str) -> Statement | None:

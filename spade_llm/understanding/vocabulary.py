@@ -755,12 +755,12 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|\bhttps?://\S+|\bwww\.\S+|(?<![\w-])[a-zA-Z]{3,}(?:[-_][a-zA-Z]+)*[-_]?\d\w*(?:-\w+)*\b(?!-)"
     ),
     ValueType.NUMBER: re.compile(
-        r"\b\d (?:foot|feet|ft) \d{1,2}\b|(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*(?:[¼½¾](?!\w)|(?: and a half| y medi[oa]"
+        r"\b\d (?:foot|feet|ft) \d{1,2}\b|\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b|(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*(?:[¼½¾](?!\w)|(?: and a half| y medi[oa]"
         r"| mil(?:lones)?(?: y medio)?)\b|[a-z]{0,3}\b)|\b(?!O2\b)[A-Z]*\d+[A-Z\d]*\b"
         rf"|\b(?:(?!one\b|un[oa]?\b|once (?:an?|in|every|per|i|we|the|he|she|they|upon)\b)(?:{_NUMBER_WORDS}))\b(?: mil(?:lones)?\b)?(?: y medio\b)?"
     ),
     ValueType.NAME: re.compile(
-        r"(?<![.!?¿¡]\s)(?<!^)(?<!^[\"“«])\b(?!I\b|I['’]|OK\b)[A-ZÁÉÍÓÚÑÜ][\w'’-]*"
+        r"(?<![.!?¿¡]\s)(?<!^)(?<!^[\"“«])\b(?!I\b|I['’]|(?:OK|GP|MOT|TV)\b)[A-ZÁÉÍÓÚÑÜ][\w'’-]*"
         r"(?: (?:de |del |la |van |von |of |the )?[A-ZÁÉÍÓÚÑÜ][\w'’-]*)*"
     ),
 }
