@@ -70,13 +70,18 @@ class Clause:
 # learner (memory/learning/rule_extractor.py) asks nobody. It reads these clauses, too, and leaves
 # out more of them, by stricter patterns for jokes, hypotheses and reported speech.
 
+_SHORT_VALUE = (
+    r"(?:(?:el|la|los|las|a las?|en(?: el| la)?) )?(?:\d\S*(?: \d+)*(?: de \w+)*|[^\s,]+)"
+)
+"""A value of a few words, without a verb: `el 3 de mayo`."""
 EMOJI = r"[\U0001F300-\U0001FAFF\u2764\uFE0F]"
 _LEAD_IN = LazyPattern(
     r"^(?:(?:(?:hi|hello|hey|hiya|heya|howdy)(?: (?:again|there|everyone|all|dear|love))*"
     r"|hola(?: che)?"
     r"|(?:muy )?buen[oa]s (?:d[ií]as|tardes|noches)|buenas|well"
     r"|so(?! far)|also|anyway|btw|by the way|okay|ok|oh|ah|fyi"
-    r"|plus|not to mention(?: that)?|please|and|but|bueno(?!, (?:(?:el|la|los|las|a las?) )?[^\s,]+$)"
+    r"|plus|not to mention(?: that)?|please|and|but|"
+    rf"bueno(?!, {_SHORT_VALUE}$)"
     r"|pues|oye|mira(?: que\b|(?=\s*[,.:;]))"
     r"|(?:mire|oiga)(?: usted)?(?=\s*[,.:;])"
     r"|adem[aá]s|por cierto|por favor|vale|y|pero"
@@ -145,7 +150,7 @@ _CHANGE_LEAD_OUT = LazyPattern(
     _I,
 )
 """Words behind a correction: `sorry, Tuesday I mean`, `it's Lily with one L`."""
-_CORRECTED_VALUE = r"(?:(?:that|it)['’]?s |es )?(?P<{}>(?:[^\s,*]+ ){{0,3}}[^\s,*]+)"
+_CORRECTED_VALUE = r"(?:(?:that|it)['’]?s |es )?(?P<{}>(?:[^\s,*]+ ){{0,3}}[^\s,*]+(?:,\d+)?)"
 _CORRECTED = LazyPattern(
     rf"^\*(?=\w){_CORRECTED_VALUE.format('starred')}[.!]*$"
     rf"|^{_CORRECTED_VALUE.format('excused')}, (?:sorry|perd[oó]n)[.!]*$",
@@ -159,8 +164,9 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"^(?:(?:it turns out(?: that)?|turns out(?: that)?|resulta que|no(?=[^\w\s])|no(?= (?:wait"
     r"|hang on|hold on|sorry|espera|perd[oó]n)\b)|nope|nah|actually|sorry|wait|oops"
     r"|(?:(?:no,? )?that['’]?s|it['’]?s) wrong|it should (?:be|say)|debería ser|est[aá] mal"
-    r"|bueno(?=, (?:(?:el|la|los|las|a las?) )?[^\s,]+$)|quise decir que|quer[ií]a decir que"
-    r"|let['’]?s say(?! (?:i|we|my|that|you)\b)"
+    rf"|bueno(?=, {_SHORT_VALUE}$)"
+    r"|quise decir que|quer[ií]a decir que"
+    r"|let['’]?s say(?= (?:(?!i\b|we\b|my\b|that\b|you\b)\S+ ){0,2}\S+$)"
     r"|make (?:that|it)|change (?:that"
     r"|it) to"
     r"|(?:con|desde) (?:el|la|mi) (?:nuevo|nueva) (?:horario|turno|jornada)"
@@ -181,7 +187,8 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"| has)? )?changed(?=\s*[,.:;–—])"
     r"|(?:(?:it|that|they)(?:['’](?:s|ve)| has| have)? )?(?:been )?changed (?:it )?to"
     r"|(?:he|hemos|han)? ?cambi(?:é|ado|amos|aron) de (?:idea|opini[oó]n|planes)"
-    r"|(?:(?:lo|la|eso) )?(?:ha|han) cambiado(?=\s*[,.:;–—])|(?:ya no|not any ?more"
+    r"|(?:(?:lo|la|eso) )?(?:ha|han) cambiado(?=\s*[,.:;–—])"
+    r"|ha cambiado a(?= (?:\S+ ){0,2}\S+$)|(?:ya no|not any ?more"
     r"|no longer)(?=\s*,)"
     r")\b(?:\s*[,.!:;–—-]+\s*(?:que )?|\s+(?=\S)))+",
     _I,
@@ -416,17 +423,26 @@ _UNREAL = LazyPattern(
     r"|no|nothing|\w+n['’]t|fell through|changed? (?:my|our) minds?)"
     r"|(?:iba|[ií]bamos) a \w+[aei]r(?:me|nos|lo|la)?\b.* pero\b.{0,20}\b(?:nada|no)\b"
     r"|^i (?:doubt|never said|used to think|thought)(?: that)? (?:i|my|we|our|the|(?-i:[A-Z])\w+)\b"
-    r"|^(?:nobody|no one) (?:said|says)\b|^once (?:i|my|we|our|the)\b[^,]*,"
+    r"|^(?:nobody|no one) (?:said|says)\b"
+    r"|^once (?:my|our|the|he|she|they|(?-i:[A-ZÁÉÍÓÚÑ])\w+)\b(?=[^,]* (?:are|has|have|\w+s)\b)"
+    r"(?![^,]*\b(?:was|went|met|had)\b)"
+    r"|^once (?:i|my|we|our|the)\b[^,]*,"
+    r"|^i don['’]?t think (?:that )?(?:my|our|the|(?-i:[A-Z])\w+)\b(?!.*\b(?:will|can|going)\b)"
+    r"|^i don['’]?t think (?:i|we)(?:['’]ll| will) (?!go\b|make\b|come\b|be\b|attend\b|do\b)"
     r"|^(?:spell|grammar)[ -]?check\b"
+    r"|^(?:la gente|(?:mi|el) (?:personaje|protagonista)) (?:dice|cree|piensa) que\b"
     r"|^(?:creen|pensaba|cre[ií]a|nadie (?:ha dicho|dice)|no es) que\b"
     r"|^en (?:la|el|una?|mi) (?:peli|pel[ií]cula|serie|novela|libro|juego)\b"
-    r"|^si (?:mi|el|la|tengo|soy|vivo)\b.*,|i wish|wished|if only|in my dreams?|i dreamt|i dreamed"
+    r"|^si (?:mi|el|la|tengo|soy|vivo)\b.*,"
+    r"|^si .{4,80}, (?:av[ií]s|d[ií]|recu[eé]rd|ll[aá]m|escr[ií]b|c[aá]mbi)\w*$"
+    r"|i wish|wished|if only|in my dreams?|i dreamt|i dreamed"
     r"|(?:^|last night )dream(?:t|ed)(?: last night| that)?(?= (?:that |i|we|my)\b)"
     r"|in (?:this|the|a) (?:game|story|book|movie|film|novel|scenario|dream|example|song)"
     r"|for example|for instance|hypothetical\w*"
     r"|people say|would(?:n['’]t)? (?!you believe|like|love|prefer|rather)|could have|might be"
     r"|a lo mejor|quiz[aá]s?|tal vez|capaz que|puede (?:ser )?que|es posible que|no s[eé] si"
-    r"|maybe i|perhaps i|si (?:[^\W\d_]+ ){0,2}?[^\W\d_]+(?:[aei]ra|[aáeéií]ramos|[aeié]ran)\b"
+    r"|(?:maybe|perhaps) (?:i|my|our|the|(?-i:[A-Z])\w+(?:['’]s)? \w+)"
+    r"|si (?:[^\W\d_]+ ){0,2}?[^\W\d_]+(?:[aei]ra|[aáeéií]ramos|[aeié]ran)\b"
     r"|si (?:alg[uú]n d[ií]a\b|[^\W\d_]+o(?: [^,;]+)?,? (?:me|nos) [^\W\d_]+(?:o|mos)\b"
     r"|yo |no |me |fuera|tuvier|viv|trabaj|pudier|gan|tocar)|ojal[aá]"
     r"|sup[oó]n\w*|(?:pon|ponte|ponle|pongamos|digamos) que|hag[aá](?:mos|s)? de cuenta"
@@ -929,9 +945,16 @@ def _split_message(text: str) -> tuple[Clause, ...]:
     whenever it is recalled."""
     text = _QUOTED_TEXT.sub(" ", _QUOTED_LINE.sub("", text))
     text = _without_tag(plain_english(plain_spanish(spelled_out(text.strip()))))
+    # Asked as a whole: "vivo en Lugo, ¿no?".
+    text = _CONFIRMED.sub(r", \g<tag>?", text)
     if not text:
         return ()
-    if TAKEN_BACK.match(text) or _SARCASM.match(text) or _GAME.match(text):
+    if (
+        TAKEN_BACK.match(text)
+        or _DENIED_AT_END.search(text)
+        or _SARCASM.match(text)
+        or _GAME.match(text)
+    ):
         return (Clause(text=text, kind=ClauseKind.UNREAL),)
     if _TASK.search(text) and _IMPERATIVE.match(_LEAD_IN.sub("", text)):
         return (Clause(text=text, kind=ClauseKind.REQUEST),)
@@ -967,6 +990,11 @@ def _without_tag(text: str) -> str:
 MIN_TAGGED_WORDS = 3
 """Minimum length in words of a statement before `ok?`: `is it ok?` is a question."""
 _TAG = LazyPattern(r",? (?:ok(?:ay)?|vale|eh)\s*\?+\s*$", _I)
+
+
+_DENIED_AT_END = LazyPattern(r"(?: [–—-] not|, qu[eé] va)[\s.!]*$", _I)
+"""`I support Everton - not!`"""
+_CONFIRMED = LazyPattern(r", ?¿(?P<tag>no|verdad|cierto|a que s[ií])\?", _I)
 
 
 def _is_more_of(question: Clause, clause: Clause) -> bool:

@@ -98,7 +98,8 @@ _BEHIND_VALUE = LazyPattern(
 )
 """Words behind a value that are not part of it."""
 _TAIL = LazyPattern(
-    r"^.*?\b(?:i['’]m(?: \w+ing)?|is|are|was|called|named|like|love|prefer|drink|eat|hate|play|study|speak|use"
+    r"^.*?\b(?:i['’]m(?: \w+ing)?|is|are|was|called|named|like|love"
+    r"|prefer|drink|eat|hate|play|study|speak|use"
     r"|drive|have|es|son|llamo|llama|gustan?"
     r"|encantan?|prefiero|bebo|como|odio|juego|estudio|hablo|tengo|in|at|on|en|with|con|for|a"
     r"|an|un|una|the|el|la)\s+(?P<tail>\S.*)$",
@@ -141,14 +142,15 @@ _NOW_VALUE = LazyPattern(
     _I,
 )
 _IT_IS = LazyPattern(
-    r"^(?:now |ahora |ya )*(?:it['’](?:s(?: actually| really)?|ll be)|it is|that['’]s|they['’]re|(?:he|she"
-    r"|it)['’]s called"
+    r"^(?:now |ahora |ya )*(?:it['’](?:s(?: actually| really)?|ll be)|it is|that['’]s"
+    r"|they['’]re|(?:he|she|it)['’]s called"
     r"|(?:his|her|its) name(?:['’]s| is)|(?:we|they|i)(?:['’]ve)? (?:re-?named|call|named"
     r"|changed) (?:her|him|it|his name|her name|its name)(?: to)?|es|son|ser[aá]|se llama"
     r"|se escribe"
     r"|l[aeo] (?:llamamos|hemos puesto|hemos llamado))\s",
     _I,
 )
+_NOW = LazyPattern(r"^(?:now|ahora|ya)\s", _I)
 _VERB_BEHIND = LazyPattern(r"['’]s\b| (?:has|have|is|was|ha|han|es|est[aá])\b", _I)
 _PARTS = LazyPattern(r"(?:\s*[,;:–—]+\s*|\s+)(?:but|sino(?: que)?|pero)\s+|\s*[,;–—]+\s+", _I)
 _NEGATOR = LazyPattern(
@@ -387,7 +389,10 @@ def _said_again(text: str, known: Sequence[str]) -> Statement | None:
         is_short = max(len(found["tail"].split()) for found in (new, old)) <= MAX_TAIL_WORDS
         kinds = [concepts_of(found["tail"]) & _SAME_CLASS for found in (new, old)]
         types = [values_of_part(found["tail"]).keys() for found in (new, old)]
-        if is_same and is_short and (kinds[0] & kinds[1] or types[0] & types[1]):
+        # "I study law": not each word has a class.
+        is_open = not (all(kinds) or any(types))
+        is_of_kind = kinds[0] & kinds[1] or types[0] & types[1] or is_open
+        if is_same and is_short and is_of_kind:
             told = f"{text[:1].upper()}{text[1:]}"
             return Statement(text=told, is_change=True, is_correction=True, replaced=one)
     return None
@@ -623,7 +628,7 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
     return _respelled(text, known) if _IT_IS.match(text) else None
 
 
-_NO_VALUE = LazyPattern(r"^no (?P<value>\S+(?: \S+)?)$", _I)
+_NO_VALUE = LazyPattern(r"^no (?P<value>\S+(?: \S+){0,2})$", _I)
 """A correction in the manner of chats, without a comma: `no 35`."""
 
 
@@ -731,6 +736,8 @@ def _exchanges(text: str) -> Iterator[tuple[str, str]]:
 
 def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None:
     """The latest statement that has the old value, with the new one in its place."""
+    if found := _at_other_place(every[-1], old, _said(new)):
+        return found
     value = _value(_without_shared(new, old))
     types = values_of_part(value)
     if not types and not concepts_of(value):
@@ -762,6 +769,15 @@ def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None
             # "Jo.wright, not bright" corrects a part of an address.
             return replace(found, is_correction=part != value)
     return None
+
+
+def _at_other_place(latest: str, old: str, new: str) -> Statement | None:
+    """The latest statement with another place of a thing: `en el cajón, no debajo de la maceta`."""
+    tail = COPULA.match(latest)
+    is_place = tail and _AT.match(tail["tail"]) and value_key(tail["tail"]) <= value_key(old)
+    if not tail or not is_place or not _AT.match(new):
+        return None
+    return with_part(latest, tail.start("tail"), len(latest), new)
 
 
 def _without_part_before(value: str, before: str) -> str:
@@ -809,7 +825,11 @@ def _without_shared(new: str, old: str) -> str:
     starts = [start for spans in values_of_part(new).values() for start, _ in spans]
     # "5 foot 11" beside "5 foot 6" is one value.
     first = len(new[: min(starts, default=len(new))].split())
-    while len(words) > 1 and len(new.split()) - len(words) < first and strip_accents(words[0].lower()).strip("'’") in shared:
+    while (
+        len(words) > 1
+        and len(new.split()) - len(words) < first
+        and strip_accents(words[0].lower()).strip("'’") in shared
+    ):
         words.pop(0)
     return " ".join(words)
 
@@ -1052,10 +1072,15 @@ def _value(text: str) -> str:
     return _BEHIND_VALUE.sub("", _BEFORE_VALUE.sub("", text)).strip(" .!,")
 
 
+def _said(text: str) -> str:
+    """A value with its preposition or article, without what leads to it."""
+    return _NOW.sub("", _IT_IS.sub("", text.strip(" .!,")))
+
+
 def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
     """A recent statement that has a value of the same type, with this value instead; for a value
     without a type the latest statement, with this complement instead."""
-    said, value = _IT_IS.sub("", value).strip(" .!,"), _value(value)
+    said, value = _said(value), _value(value)
     if not value:
         return None
     types = values_of_part(value)
@@ -1081,7 +1106,7 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
 
 
 def _hour_of(text: str) -> tuple[int, int] | None:
-    """Span of the number of the only hour of a text without other numbers: `me acuesto a las 10`."""
+    """Span of the number of the only hour of a text without other numbers: `voy a las 10`."""
     types = typed_values(text)
     hours = types.get(ValueType.TIME, ())
     found = _DIGITS.search(text, *hours[0]) if len(hours) == 1 else None
@@ -1116,6 +1141,7 @@ def _with_complement(latest: str, value: str, said: str) -> Statement | None:
     if "," in value or value.startswith("about "):
         return None
     is_named = ValueType.NAME not in types or "name" in features(latest).concepts
+    is_named = is_named or not features(value).topic.isdisjoint(features(latest).topic)
     is_named = is_named and not types.keys() & DATED
     if is_named and len(tail["tail"].split()) <= MAX_TAIL_WORDS:
         return with_part(latest, tail.start("tail"), len(latest), value)
@@ -1137,7 +1163,8 @@ _STATE = LazyPattern(
 )
 """An excuse, and no value: `sorry, tired`."""
 _OBJECT = LazyPattern(
-    r"^(?:(?:i|we|he|she|they|(?:my|our|mi) [\w-]+)(?:['’](?:m|re|s))?(?: \w+ly| usually| always| often)? [\w-]+"
+    r"^(?:(?:i|we|he|she|they|(?:my|our|mi) [\w-]+)(?:['’](?:m|re|s))?"
+    r"(?: \w+ly| usually| always| often)? [\w-]+"
     r"|[^\W\d_]+(?:o|amos|emos|imos)) (?P<tail>\S.*)$",
     _I,
 )

@@ -690,12 +690,21 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
         noun = antecedent(pronoun["pronoun"], _told_before(text, before, kind, known), text)[0]
     else:
         return _with_null_subject(text, before, known)
-    if not noun:
+    if not noun or _is_speaking_thing(text, noun):
         return text
     noun = noun[:1].upper() + noun[1:]
     is_owner = pronoun["pronoun"].lower() in ("his", "her")
     rest = _WILL.sub(" will", pronoun["rest"])
     return f"{noun}'s{rest}" if is_owner else f"{noun}{rest}"
+
+
+_SPEAKS = LazyPattern(r"^s?he (?:said|says|told|tells|thinks?|thought|asked|asks|texted)\b", _I)
+
+
+def _is_speaking_thing(text: str, noun: str) -> bool:
+    """Check whether a statement would make a thing speak: `he said the code is 32`."""
+    subject = leading_noun(f"{noun} is") if _SPEAKS.match(text) else None
+    return subject is not None and not subject.is_being
 
 
 def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
@@ -892,7 +901,8 @@ def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -
     if is_there and (named := _PLACE_NAME.search(known[-1])):
         return _THERE.sub(named[0], text, count=1)
     place = _place_in(known[-1]) if is_there else ""
-    if noun := place or antecedent(text, known)[0]:
+    noun = place or antecedent(text, known)[0]
+    if noun and not _is_speaking_thing(text, noun):
         # A capital would make a value of it.
         note = noun if noun[1:2].isupper() else noun[:1].lower() + noun[1:]
         return text if note.lower() in text.lower() else f"{text} ({note})"

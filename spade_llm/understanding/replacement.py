@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
@@ -38,6 +39,9 @@ from spade_llm.understanding.vocabulary import (
     typed_values,
     value_key,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _I = re.IGNORECASE
 
@@ -78,10 +82,26 @@ _DUE = LazyPattern(r"^(?:(?:my|our|the) )?(?P<rest>.+?)(?:['’]s| is| are) due\
 _HANDED_IN = LazyPattern(
     r"(?:filed|submitted|paid|sent|handed|returned|posted|settled)$", re.IGNORECASE
 )
-WHEN = r"(?:(?:,? \d[\d.,]* ?(?:mg|mcg|µg|g|ml)\b)?(?: (?:in the|at|with|por las?) \w+)?)"
+WHEN = (
+    r"(?:(?:,? \d[\d.,]* ?(?:mg|mcg|µg|g|ml)\b)?(?: (?:in the|at|with|por las?) \w+"
+    # "Tennis on Mondays and football on Fridays", but not "I work on Mondays and Fridays".
+    r"| (?:on|los) \w+(?=$| (?:and|y|e) [^,;]{2,30} (?:on|los) ))?)"
+)
 """Dose and time of one of several things."""
-PAIR = re.compile(rf"\b(\w{{4,}}){WHEN}? (?:and|y|e) (\w{{4,}})\b", re.IGNORECASE)
-"""Two things of one statement: `warfarin at night and ramipril in the morning`."""
+BEFORE_ITEM = (
+    r"(?:(?:to|at|on|in|with|an?|the|my|our|some|al?|el|la|los|las|una?|en|con|mis?|nuestr[oa]s?) "
+    r"){0,3}"
+)
+"""Preposition and article of one of several things."""
+_WORD = r"(?!(?:it|we|he|me|us|so|is|am|do|go|yo|se|lo|le|no|ya|es|va|my|mi|en)\b)[\w-]{2,}"
+_ITEM = rf"{BEFORE_ITEM}{_WORD}{WHEN}?"
+LIST = re.compile(
+    rf"\b(?P<first>{_WORD}){WHEN}?(?P<more>(?:, {_ITEM})*),? (?:and|y|e) {BEFORE_ITEM}"
+    rf"(?P<last>{_WORD})\b",
+    re.IGNORECASE,
+)
+"""Several things of one statement: `warfarin at night and ramipril in the morning`."""
+_MORE_ITEM = re.compile(rf", {BEFORE_ITEM}(?P<item>{_WORD})", re.IGNORECASE)
 ADDITION = LazyPattern(
     r"\b(?:another|also|too(?= *(?:$|[,;.!]))|as well|other|second|otr[oa]s?|tambi[eé]n"
     r"|adem[aá]s)\b",
@@ -647,7 +667,7 @@ def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
     so for once ends no habit: `no rehearsal this weekend`."""
     if FOR_A_TIME.search(denial) and HABIT.search(old):
         return False
-    if any(_is_one_of_two(denial, pair[1], pair[2]) for pair in PAIR.finditer(old)):
+    if any(_is_some_of(denial, items) for items in lists_of(old)):
         # One of two medicines is over.
         return False
     is_debt = "owe" in other.concepts and "owe" not in one.concepts
@@ -665,13 +685,26 @@ def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
     return bool(shared) and len(shared) >= NEGATION_SHARE * len(core)
 
 
-def _is_one_of_two(denial: str, one: str, other: str) -> bool:
-    """Check whether a denial names one of two things of a kind, and not the other one."""
+def lists_of(text: str) -> list[list[str]]:
+    """The last words of the things that a text has in lists: `nuts`, `milk` of `allergic to nuts
+    and to milk`."""
+    return [
+        [
+            found["first"],
+            *(one["item"] for one in _MORE_ITEM.finditer(found["more"])),
+            found["last"],
+        ]
+        for found in LIST.finditer(text)
+    ]
+
+
+def _is_some_of(denial: str, items: Sequence[str]) -> bool:
+    """Check whether a denial names some things of a list of one kind, and not the others."""
     named = value_key(denial)
-    known = [{each for each in concepts_of(word) if is_concept(each)} for word in (one, other)]
+    known = [{each for each in concepts_of(word) if is_concept(each)} for word in items]
     # Names of medicines are seldom known.
-    is_of_kind = bool(known[0] & known[1]) or not all(known)
-    return is_of_kind and bool(value_key(one) <= named) != bool(value_key(other) <= named)
+    is_of_kind = bool(frozenset.intersection(*map(frozenset, known))) or not all(known)
+    return is_of_kind and len({value_key(one) <= named for one in items}) > 1
 
 
 def is_unrelated(message: str, clause: str, new: Statement) -> bool:

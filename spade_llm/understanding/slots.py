@@ -24,7 +24,7 @@ from spade_llm.understanding.replacement import (
     ADDITION,
     COPULA,
     INTRODUCES,
-    PAIR,
+    LIST,
     SECRETS,
     Statement,
     is_of_another,
@@ -91,7 +91,7 @@ _PLACE = LazyPattern(
     r"(?!(?:the )?(?:morning|evening|afternoon|night|\d))"
     r"|\b(?:on|under|behind|inside|next to|near|by|above|below|beside|over|debajo|detr[aá]s|dentro"
     r"|encima|sobre|al lado|junto al?|cerca|with|con) (?:del? |al? )?"
-    r"(?:the|my|our|an?|el|la|los|las|mi)\b",
+    r"(?:(?:the|my|our|an?|el|la|los|las|mi)\b|(?-i:[A-ZÁÉÍÓÚÑ]))",
     _I,
 )
 _AT_BEING = LazyPattern(
@@ -479,7 +479,7 @@ def _has_one_medicine(statement: str) -> bool:
     replaces."""
     bare = DOSE.sub("", statement)
     words = [word for word in split_words(bare) if "medicine" in concepts_of(word)]
-    return len(words) == 1 and not PAIR.search(bare)
+    return len(words) == 1 and not LIST.search(bare)
 
 
 def _is_of_provider(statement: str) -> bool:

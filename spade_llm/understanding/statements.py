@@ -258,7 +258,8 @@ _INTRODUCES_SELF = LazyPattern(
 )
 _NAMES_SPEAKER = LazyPattern(
     r"\b(?:my (?:\w+ )?name|call(?:ed)? me|i['’]?m|i am|me llam\w+|mi nombre|soy|ll[aá]mame)\b"
-    r"|^(?:no|not|actually|sorry|en realidad|perd[oó]n|it['’]?s|with|con)\b|\bspel[lt]\w*"
+    r"|^(?:no|not|actually|sorry|en realidad|perd[oó]n|(?:now |ahora )?(?:it['’]?s|es)|ahora|with"
+    r"|con)\b|\bspel[lt]\w*"
     r"|\bse escribe\b",
     _I,
 )
@@ -509,11 +510,11 @@ def _statements_of_clause(
         return [_plain_statement(text)] if is_own else [], ""
     named = replace(clause, text=with_person(text, known, before))
     all_known, all_told = known, every
-    if not clause.is_bare_correction:
-        known, remembered = (
-            [one for one in of_person if not _is_apart(named.text, one)]
-            for of_person in (known, remembered)
-        )
+    said = named.text if is_own or _has_verb(text) else ""
+    known, remembered = (
+        [one for one in of_person if not (said and _is_apart(said, one))]
+        for of_person in (known, remembered)
+    )
     every = [*remembered, *known]
     if is_own and is_scheduled(named.text):
         full = with_role(with_antecedent(named.text, all_known), all_told)
@@ -635,6 +636,11 @@ def _leaves_value(text: str, corrected: Statement) -> bool:
     clause has another one, or leaves out its price: `a firm charges me £60`, or `my accountant is a
     firm`, after `I use a firm now, £75 a month`."""
     new, old = values_of_part(text), typed_values(corrected.replaced)
+    if corrected.replaced and set(split_words(corrected.text)) < set(
+        split_words(corrected.replaced)
+    ):
+        # It is what is left of a list.
+        return False
     role = _NEW_ROLE.search(text)
     if role and role["noun"].lower() not in corrected.text.lower():
         # "A chiropractor, Hugo" is no physio of that name.

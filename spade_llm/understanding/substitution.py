@@ -671,8 +671,8 @@ def with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | N
 
 
 def with_article(earlier: str, start: int, end: int, new: str) -> Statement:
-    """The earlier statement with another value at this place, and a Spanish article that agrees with
-    it: `toco la trompeta` for `toco el piano`, `alergia al marisco` for `alergia a las nueces`."""
+    """The earlier statement with another value at this place, and a Spanish article that agrees
+    with it: `toco la trompeta` for `toco el piano`, `alergia al marisco` for that to `las nueces`."""
     old, own = _SPANISH_ARTICLE.search(earlier[:start]), _OWN_ARTICLE.match(new)
     if old:
         value = new[own.end() :] if own else new
@@ -724,7 +724,16 @@ def with_title(new: str, found: Statement) -> Statement:
 
 def with_part(earlier: str, start: int, end: int, value: str) -> Statement:
     """The earlier statement with another value at this place; of another person or thing, the
-    number or address behind it does not hold."""
+    number or address behind it does not hold. `at` before an hour, `el` before a date and the title
+    of a name stay."""
+    kept = _KEPT.match(earlier[start:end])
+    if kept and (_NUMBER.match(value) if kept["before"] else _ONE_NAME.match(value)):
+        value = kept[0] + value
     if earlier[start : start + 1].isupper() and value[:1].isalpha():
         end = found.end() if (found := _DETAIL.match(earlier, end)) else end
     return Statement(text=earlier[:start] + value + earlier[end:], is_change=True, replaced=earlier)
+
+
+_KEPT = LazyPattern(r"(?P<before>(?:at|a las?|el) (?=\d))|(?:Dr|Dra|Doctora?)\b\.? (?=[A-ZÁÉÍÓÚÑ])")
+_NUMBER = LazyPattern(r"\d")
+_ONE_NAME = LazyPattern(r"(?!Mrs?\b|Ms\b|Dra?\b)[A-ZÁÉÍÓÚÑ][\w'’-]+$")

@@ -38,11 +38,11 @@ from spade_llm.understanding.pronouns import (
 )
 from spade_llm.understanding.replacement import (
     ADDITION,
+    BEFORE_ITEM,
     COPULA,
     EXCLUSIVE,
     FOR_A_TIME,
     INTRODUCES,
-    PAIR,
     TITLES,
     WHEN,
     Statement,
@@ -51,6 +51,7 @@ from spade_llm.understanding.replacement import (
     is_end_of_another,
     is_of_another,
     is_of_other_home,
+    lists_of,
     names_other_medicine,
 )
 from spade_llm.understanding.substitution import (
@@ -163,7 +164,7 @@ _IS_SO = LazyPattern(
 )
 """`So Ann is sad`: a state, not what somebody does instead."""
 _BEHIND_ITEM = (
-    r"(?=$|[,.;]| (?:and|y|todos|cada|los|por|a las|desde|para|every|each|on|in|at|since|daily"
+    r"(?=$|[,.;]| (?:and|y|todos|cada|los|por|a las|desde|para|every|each|on|in|at|with|since|daily"
     r"|twice|once|for)\b)"
 )
 """End of a list."""
@@ -384,7 +385,7 @@ def ending(text: str, earlier: str) -> list[Statement]:
     # "Ben moved out of the flat" after "I share it with Ben and Tom".
     named |= value_key(subject.text) if subject and subject.is_named else frozenset()
     names = [earlier[start:end] for start, end in typed_values(earlier).get(ValueType.NAME, ())]
-    words = [word for pair in PAIR.finditer(earlier) for word in pair.groups()]
+    words = [word for items in lists_of(earlier) for word in items]
     for item in (*names, *words):
         others = [one for one in (names if item in names else words) if one != item]
         if (
@@ -404,12 +405,19 @@ def _without_item(text: str, item: str, others: Sequence[str]) -> str:
     """A statement without one item of a list in it; empty if it stands beside none of the other
     ones."""
     called = r"(?:[\w-]+ ){1,2}(?:called|named|llamad[oa]) "
-    before = rf"(?:(?:an?|the|my|our|una?|el|la|mi) (?:{called})?)?"
+    before = rf"{BEFORE_ITEM}(?:{called})?"
     every = "|".join(map(re.escape, others))
     one = rf"{before}{re.escape(item)}\b"
-    beside = rf"(?P<beside>\b(?:{every})\b{WHEN}?)(?:,|,? (?:and|y|e)) {one}{WHEN}?{_BEHIND_ITEM}"
+    beside = rf"(?P<beside>\b(?:{every})\b(?P<when>{WHEN}))(?:,|,? (?:and|y|e)) {one}"
+    found = re.search(beside, text)
+    # "Ramipril and aspirin at night": the time behind the last one is that of both.
+    beside += f"{WHEN if found and found['when'] else ''}{_BEHIND_ITEM}"
     first = rf"\b{one}{WHEN}?(?:,|,? (?:and|y|e)) (?={before}(?:{every})\b)"
     shorter = re.sub(rf"{beside}|{first}", r"\g<beside>", text, count=1)
+    if not re.search(rf"\b(?:and|y|e) {before}(?:{every})\b", shorter) and len(others) > 1:
+        # "Milk, nuts" of "milk, nuts and eggs".
+        last = rf",(?= {before}{re.escape(others[-1])}\b)"
+        shorter = re.sub(last, " and" if " and " in text else " y", shorter, count=1)
     return _with_one_less(shorter, 1 + len(others)) if shorter != text else ""
 
 
