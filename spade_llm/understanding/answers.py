@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
+from spade_llm.understanding.clauses import THIRD_SPANISH
 from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
 from spade_llm.understanding.features import NOTE, ends, features, is_changed, is_negated
 from spade_llm.understanding.pronouns import leading_noun
@@ -19,6 +20,7 @@ from spade_llm.understanding.replacement import (
     COUPLE,
     FORMER,
     HABIT,
+    OF_OWN,
     REASON,
     SECRETS,
     SPEAKER,
@@ -643,6 +645,7 @@ def _scored(
     # Of two that hold, the older one was before.
     order = 1 if asked.wants_before else -1
     near = [one for one in scored if one[0] >= least]
+    near = [one for one in near if not _is_of_another_bearer(asked, one[2].text)]
     near = [*near, *_told_along(asked, near, candidates)]
     found = (one for one in near if _has_what_is_asked(asked, one[2]))
     scored = sorted(
@@ -1458,6 +1461,86 @@ def _is_of_others_only(asked: Question, candidate: Candidate) -> bool:
     return is_other and not _TO_SPEAKER.search(candidate.text)
 
 
+def _is_of_another_bearer(asked: Question, text: str) -> bool:
+    """Check whether a question asks for something of one being, and a statement tells that of
+    another one: `my dog is called Rex` for `what's Ana's dog called?`. A name may be that of a
+    being that the other text calls by its role."""
+    one, thing = _asked_bearer(asked.text)
+    other = _bearer_of_being(text, thing) if thing else bearer_of(text)
+    if not one or not other or one & other:
+        return False
+    if _names_bearer(text, one) or _names_bearer(asked.text, other):
+        return False
+    if one == SPEAKER:
+        return not _TO_SPEAKER.search(_OF_OTHER.sub("", text) if owner_of(text) else text)
+    roles, others = (
+        {word for word in words if concepts_of(word) & kin()} for words in (one, other)
+    )
+    if other == SPEAKER:
+        is_shared = "home" in asked.concepts and concepts_of(" ".join(one)) & COUPLE
+        return not (is_shared or _OF_US.match(text))
+    is_same_kind = (roles and others) or (one - roles and other - others)
+    return bool(is_same_kind) and not concepts_of(" ".join(roles)) & concepts_of(" ".join(others))
+
+
+def _names_bearer(text: str, bearer: frozenset[str]) -> bool:
+    """Check whether a text names a being by one of its words, or by another one for the same."""
+    words = bearer - SPEAKER
+    return bool(words & value_key(text) or concepts_of(" ".join(words)) & concepts_of(text))
+
+
+def _bearer_of_being(text: str, thing: str) -> frozenset[str]:
+    """Words for the being to which a statement says that another one belongs; none if it says
+    nothing of that: `Dr Hill is lovely` may answer `who is my doctor?` (`thing`: `doctor`)."""
+    owner = owner_of(text)
+    if owner and not _names_bearer(thing, owner):
+        return owner
+    # "My niece" may be "my brother's daughter".
+    is_own = OF_OWN.match(text) or bearer_of(text) == SPEAKER
+    return SPEAKER if is_own and concepts_of(thing) & concepts_of(text) & kin() else frozenset()
+
+
+_OF_OTHER = LazyPattern(r"\bdel? (?:mi|nuestr[oa]) [\w-]+|^(?:my|our) [\w-]+", _I)
+_OF_US = LazyPattern(r"(?:we|our|us|nuestr[oa]s?|nos|[^\W\d_]+(?:amos|emos|imos))\b", _I)
+_BEARER = r"(?:(?:my|our|mi|nuestr[oa]) )?[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?"
+_ASKS_OF = LazyPattern(
+    r"^[¿\s]*(?:what|when|where|who|how (?:old|much|tall)|which [\w-]+)(?:['’]s| is| are)"
+    rf" (?P<owner>{_BEARER})['’]s (?P<thing>[\w-][\w '’-]{{2,40}})[?\s]*$"
+    r"|^[¿\s]*(?:what|when|where|who|how (?:old|much|tall)|which [\w-]+)(?:['’]s| is| are)"
+    r" (?P<own>my|our) (?P<own_thing>[\w-][\w -]{2,40})[?\s]*$"
+    rf"|^[¿\s]*(?:what|where|when|which|how)(?: [\w-]+){{0,3}}? (?:do|does|am|is|are)"
+    rf" (?P<subject>i|we|{_BEARER}) (?!called\b|like\b)[\w-]+(?: [\w-]+){{0,3}}[?\s]*$"
+    r"|^[¿\s]*(?:cu[aá]l(?:es)?|cu[aá]ndo|d[oó]nde|qui[eé]n|c[oó]mo) (?:es|son|se llama|est[aá]) "
+    rf"(?:(?P<own2>mi|nuestr[oa]) (?P<own_thing2>[\w ]{{3,40}}?)"
+    rf"|(?:el|la) (?P<thing2>[\w ]{{3,40}}?) del? (?P<owner2>{_BEARER}))[?\s]*$"
+    r"|^[¿\s]*(?:a |de |en )?(?:qu[eé]|cu[aá]nt[oa]s?|d[oó]nde|cu[aá]ndo|c[oó]mo)"
+    rf"(?: [\w-]+){{0,2}}? (?:(?:se )?(?:{THIRD_SPANISH}|dedica|acuesta|levanta|calza)(?: (?-i:[a-záéíóúñ]+))?"
+    rf" (?P<subject2>{_BEARER})"
+    r"|(?P<subject3>(?:me )?(?:soy|estoy|voy|[^\W\d_]{3,}o))(?: (?:un |una |el |la )?[\w-]+)?)[?\s]*$",
+    _I,
+)
+"""Asks for something of a being: `what's Ana's dog called?`, `¿a qué soy alérgica?`."""
+
+
+@lru_cache(maxsize=500)
+def _asked_bearer(question: str) -> tuple[frozenset[str], str]:
+    """Words that name the being of which a question asks something, or SPEAKER, and the being that
+    it asks for (`my doctor`), if it does; no words if it asks for nothing of a being."""
+    found = _ASKS_OF.match(question)
+    if not found:
+        return frozenset(), ""
+    thing = next((found[one] for one in _THING_GROUPS if found[one]), "")
+    thing = thing if concepts_of(thing) & (kin() | _CLASSES_OF_BEINGS) else ""
+    named = next((found[one] for one in _BEARER_GROUPS if found[one]), "")
+    if not named or named.lower() in ("i", "we"):
+        return SPEAKER, thing
+    subject = leading_noun(f"{named} is")
+    is_being = subject is not None and subject.is_being
+    return value_key(OF_OWN.sub("", named)) if is_being else frozenset(), thing
+
+
+_THING_GROUPS = ("thing", "own_thing", "thing2", "own_thing2")
+_BEARER_GROUPS = ("owner", "owner2", "subject", "subject2")
 _TO_SPEAKER = LazyPattern(r"(?<=\w )(?:i|me|us|we|my|our|yo|nos|conmigo|mis?|nuestr[oa]s?)\b", _I)
 """Words for the speaker behind the subject."""
 

@@ -672,7 +672,7 @@ def with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | N
 
 def with_article(earlier: str, start: int, end: int, new: str) -> Statement:
     """The earlier statement with another value at this place, and a Spanish article that agrees
-    with it: `toco la trompeta` for `toco el piano`, `alergia al marisco` for that to `las nueces`."""
+    with it: `toco la trompeta` for `toco el piano`, `alergia al pan` for `alergia a las nueces`."""
     old, own = _SPANISH_ARTICLE.search(earlier[:start]), _OWN_ARTICLE.match(new)
     if old:
         value = new[own.end() :] if own else new
