@@ -1514,9 +1514,10 @@ _ASKS_OF = LazyPattern(
     rf"(?:(?P<own2>mi|nuestr[oa]) (?P<own_thing2>[\w ]{{3,40}}?)"
     rf"|(?:el|la) (?P<thing2>[\w ]{{3,40}}?) del? (?P<owner2>{_BEARER}))[?\s]*$"
     r"|^[¿\s]*(?:a |de |en )?(?:qu[eé]|cu[aá]nt[oa]s?|d[oó]nde|cu[aá]ndo|c[oó]mo)"
-    rf"(?: [\w-]+){{0,2}}? (?:(?:se )?(?:{THIRD_SPANISH}|dedica|acuesta|levanta|calza)(?: (?-i:[a-záéíóúñ]+))?"
-    rf" (?P<subject2>{_BEARER})"
-    r"|(?P<subject3>(?:me )?(?:soy|estoy|voy|[^\W\d_]{3,}o))(?: (?:un |una |el |la )?[\w-]+)?)[?\s]*$",
+    rf"(?: [\w-]+){{0,2}}? (?:(?:se )?(?:{THIRD_SPANISH}|dedica|acuesta|levanta|calza)"
+    rf"(?: (?-i:[a-záéíóúñ]+))? (?P<subject2>{_BEARER})"
+    r"|(?P<subject3>(?:me )?(?:soy|estoy|voy|[^\W\d_]{3,}o))"
+    r"(?: (?:un |una |el |la )?[\w-]+)?)[?\s]*$",
     _I,
 )
 """Asks for something of a being: `what's Ana's dog called?`, `¿a qué soy alérgica?`."""

@@ -77,7 +77,8 @@ _SHORT_VALUE = (
 EMOJI = r"[\U0001F300-\U0001FAFF\u2764\uFE0F]"
 _LEAD_IN = LazyPattern(
     r"^(?:(?:(?:hi|hello|hey|hiya|heya|howdy)(?: (?:again|there|everyone|all|dear|love))*"
-    r"|hola(?: che)?"
+    r"|tell you what|(?:listen|look|eh|escucha)(?=\s*[,.:;])|(?:quick )?note(?=\s*[:–-])|nota(?=:)"
+    r"|for your info(?:rmation)?|hola(?: che)?"
     r"|(?:muy )?buen[oa]s (?:d[ií]as|tardes|noches)|buenas|well"
     r"|so(?! far)|also|anyway|btw|by the way|okay|ok|oh|ah|fyi"
     r"|plus|not to mention(?: that)?|please|and|but|"
@@ -136,6 +137,11 @@ _LEAD_OUT = LazyPattern(
     r"|por si acaso|can you imagine"
     rf"|{_LAUGH}|xd"
     r"|por cierto|(?:please )?don['’]t laugh|no te r[ií]as|imagine that|can you believe (?:it|that)"
+    r"|thanks|thank you|please|pls|xx+|innit|cheers|ta|(?<!even )though|obviously|you know"
+    r"|(?<!\ba )(?<!\bmy )(?<!best )(?<!class )mate|, (?:right|yeah)|remember (?:that|this)"
+    r"|gracias|por favor|porfa|besos|ya sabes|an[oó]talo|ap[uú]ntalo|, vale|, eh"
+    r"|(?<!\bmi )(?<!\btu )(?<!\bsu )(?<!\bla )(?<!\buna )(?<!\bel )(?<!\bun )t[ií][oa]"
+    r"|(?<!\bes )(?<!decir )(?<!\bdigo )(?<!\bdice )(?<!saber )la verdad"
     r"|imag[ií]nate|f[ií]jate|qu[eé] (?:palo|rollo|pena|l[aá]stima|bien|guay|fuerte)"
     rf"|(?<=, )(?:so |very |i['’]?m |we['’]?re |(?:the|my|our) \w+ (?:is|are|was|were) )+{_FEELING}"
     rf"|menud[oa] [^\W\d_]+|[:;]-?[)(DP]|{EMOJI}+)[\s.!]*$",
@@ -205,14 +211,15 @@ _REMEMBER = LazyPattern(
     r"|an[oó]t[aá](?:te|me)?|apunte|anote|no (?:te )?olvid(?:es|[eé]s|e)(?: de)?|ten(?:[eé]"
     r"|ga)? en cuenta"
     r"|record(?:ar|arme)(?= que\b)|(?:apunt|anot|guard)ar(?:me|te)?(?= que\b)"
-    r"|guard[aá](?:te|me)?|toma nota(?: de)?|remind me(?= that )|recu[eé]rdame(?= que ))(?!\w)"
+    r"|recuerdes(?= que\b)|guard[aá](?:te|me)?|toma nota(?: de)?|remind me(?= that )"
+    r"|recu[eé]rdame(?= que ))(?!\w)"
     r"(?:[:,]| that\b| que\b| this:| esto:)*\s*(?P<content>.+)$",
     _I,
 )
 _TOLD_TO_KEEP = LazyPattern(
     r"^(?:i|we|i['’]\w+|we['’]\w+|(?:my|our|the|mis?|nuestr[oa]s?|el|la|los|las) .*"
     r"\b(?:is|are|was|has|have|es|son|est[aá]n?|tiene)|tengo|vivo|soy|estoy|me|nos"
-    r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+ (?:is|has|es|tiene))\b \S",
+    r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:['’]s [\w ]{1,30})? (?:is|has|[a-z]{3,}s|es|tiene))\b \S",
     _I,
 )
 """Content of a request to remember that is told, and not asked for."""
@@ -426,6 +433,9 @@ _UNREAL = LazyPattern(
     r"|^(?:nobody|no one) (?:said|says)\b"
     r"|^once (?:my|our|the|he|she|they|(?-i:[A-ZÁÉÍÓÚÑ])\w+)\b(?=[^,]* (?:are|has|have|\w+s)\b)"
     r"(?![^,]*\b(?:was|went|met|had)\b)"
+    r"|^once (?:i|we) (?!\w+ed\b|was\b|were\b|went\b|met\b|had\b|saw\b|did\b|got\b"
+    r"|knew\b|won\b|lost\b|ate\b|broke\b|fell\b|ran\b|told\b|said\b|found\b|made\b|took\b"
+    r"|gave\b|swam\b|sang\b|flew\b|drove\b)\w+ "
     r"|^once (?:i|my|we|our|the)\b[^,]*,"
     r"|^i don['’]?t think (?:that )?(?:my|our|the|(?-i:[A-Z])\w+)\b(?!.*\b(?:will|can|going)\b)"
     r"|^i don['’]?t think (?:i|we)(?:['’]ll| will) (?!go\b|make\b|come\b|be\b|attend\b|do\b)"
@@ -984,7 +994,8 @@ def _without_tag(text: str) -> str:
     """A statement without the `ok?` behind it, which asks nothing."""
     tag = _TAG.search(text)
     told = text[: tag.start()] if tag else ""
-    return told if len(told.split()) >= MIN_TAGGED_WORDS and not is_question(told) else text
+    is_told = len(told.split()) >= MIN_TAGGED_WORDS or is_statement(told)
+    return told if is_told and not is_question(told) else text
 
 
 MIN_TAGGED_WORDS = 3

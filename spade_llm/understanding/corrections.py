@@ -1165,7 +1165,7 @@ _STATE = LazyPattern(
 _OBJECT = LazyPattern(
     r"^(?:(?:i|we|he|she|they|(?:my|our|mi) [\w-]+)(?:['’](?:m|re|s))?"
     r"(?: \w+ly| usually| always| often)? [\w-]+"
-    r"|[^\W\d_]+(?:o|amos|emos|imos)) (?P<tail>\S.*)$",
+    r"|[^\W\d_]+(?:o|amos|emos|imos)|(?:soy|estoy|voy) \w+) (?P<tail>\S.*)$",
     _I,
 )
 _AT = LazyPattern(

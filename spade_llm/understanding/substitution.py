@@ -504,6 +504,7 @@ def _with_each(
         is_bare = _BARE_TIME.match(part)
         preposition = _BEFORE_TIME.match(earlier[start:end]) if is_bare else None
         part = (preposition[0] if preposition else "") + part
+        part = _with_kept(text[start:end], part) if kind is ValueType.NAME else part
         if (has_one := _BEFORE_TIME.match(part)) and text[:start].endswith(has_one[0]):
             part = part[has_one.end() :]
         text = text[:start] + part + text[end:]
@@ -726,12 +727,17 @@ def with_part(earlier: str, start: int, end: int, value: str) -> Statement:
     """The earlier statement with another value at this place; of another person or thing, the
     number or address behind it does not hold. `at` before an hour, `el` before a date and the title
     of a name stay."""
-    kept = _KEPT.match(earlier[start:end])
-    if kept and (_NUMBER.match(value) if kept["before"] else _ONE_NAME.match(value)):
-        value = kept[0] + value
+    value = _with_kept(earlier[start:end], value)
     if earlier[start : start + 1].isupper() and value[:1].isalpha():
         end = found.end() if (found := _DETAIL.match(earlier, end)) else end
     return Statement(text=earlier[:start] + value + earlier[end:], is_change=True, replaced=earlier)
+
+
+def _with_kept(old: str, new: str) -> str:
+    """A new value with what the old one has before it, and the new one leaves out."""
+    kept = _KEPT.match(old)
+    is_bare = kept and (_NUMBER.match(new) if kept["before"] else _ONE_NAME.match(new))
+    return f"{kept[0]}{new}" if kept and is_bare else new
 
 
 _KEPT = LazyPattern(r"(?P<before>(?:at|a las?|el) (?=\d))|(?:Dr|Dra|Doctora?)\b\.? (?=[A-ZÁÉÍÓÚÑ])")

@@ -1334,3 +1334,105 @@ def test_the_name_of_a_newcomer_has_no_ending_of_an_owner() -> None:
     )
 
     assert told[-1] == "My lodger's called Kit"
+
+
+@pytest.mark.parametrize(
+    ("fact", "correction", "told"),
+    [
+        ("my postcode is DE1 3AB", "no, it's SA1 4PE", "My postcode is SA1 4PE"),
+        ("I'm 5 foot 6 tall", "not 5 foot 6, 5 foot 11", "I'm 5 foot 11 tall"),
+        ("my blood type is O negative", "it's actually B positive", "My blood type is B positive"),
+        ("my GP is Dr Patel", "actually, Okafor", "My GP is Dr Okafor"),
+        ("my name is Dave", "actually Nina", "My name is Nina"),
+        ("my age is 34", "no 35", "My age is 35"),
+        ("I go to bed at 10", "it's 9.30 now", "I go to bed at 9.30"),
+        ("me acuesto a las 10", "no, 9", "Me acuesto a las 9"),
+        ("I take metformin", "it's omeprazole now", "I take omeprazole"),
+        ("I'm studying law", "it's actually history", "I'm studying history"),
+        ("toco el piano", "no, la trompeta", "Toco la trompeta"),
+        ("tengo alergia a las nueces", "el marisco, no las nueces", "Tengo alergia al marisco"),
+        ("la llave está debajo de la maceta", "perdón, en el cajón", "La llave está en el cajón"),
+        ("the key is under the pot", "no, it's with Jo next door", "The key is with Jo next door"),
+        ("mi plaza es la 14", "bueno, la 57", "Mi plaza es la 57"),
+        # The whole sentence is said again.
+        ("I play the piano", "no, I play the trumpet", "I play the trumpet"),
+        ("estudio derecho", "en realidad estudio historia", "Estudio historia"),
+    ],
+)
+def test_a_correction_leaves_one_statement(fact: str, correction: str, told: str) -> None:
+    assert statements_of([fact, correction]) == [told]
+
+
+@pytest.mark.parametrize(
+    ("fact", "message"),
+    [
+        ("I play the piano", "sorry, tired"),
+        ("I have a dog", "actually I have a cat too"),
+        ("I take coffee with milk", "no sugar"),
+        ("vivo en Lugo", "vivo en Bilbao, ¿no?"),
+        ("my bike is red", "maybe my bike is silver"),
+        ("Priya supports Arsenal", "I don't think Priya supports Everton"),
+        ("mi bici es roja", "si mi bici es gris, avísame"),
+        ("the gate code is 1122", "once the gate code is 6754, I'll be happy"),
+        ("mido 1,65", "la gente dice que mido 1,80"),
+    ],
+)
+def test_what_corrects_nothing_leaves_the_fact(fact: str, message: str) -> None:
+    assert f"{fact[:1].upper()}{fact[1:]}" in statements_of([fact, message])
+
+
+@pytest.mark.parametrize(
+    ("fact", "denial", "rest"),
+    [
+        ("I'm allergic to nuts and to milk", "I'm not allergic to nuts", "I'm allergic to milk"),
+        (
+            "soy alérgica a las nueces, a la leche y al marisco",
+            "ya no soy alérgica a la leche",
+            "Soy alérgica a las nueces y al marisco",
+        ),
+        ("toco el piano y la guitarra", "ya no toco la guitarra", "Toco el piano"),
+        ("me gusta el café y el té", "ya no me gusta el té", "Me gusta el café"),
+        (
+            "I take metformin, ramipril and aspirin",
+            "I don't take aspirin any more",
+            "I take metformin and ramipril",
+        ),
+        ("I work Mondays and Fridays", "I don't work Fridays any more", "I work Mondays"),
+        (
+            "I play tennis on Mondays and football on Fridays",
+            "I don't play football any more",
+            "I play tennis on Mondays",
+        ),
+        ("I have a dog and a cat", "the cat died", "I have a dog"),
+    ],
+)
+def test_what_is_left_of_a_list_is_told(fact: str, denial: str, rest: str) -> None:
+    assert rest in statements_of([fact, denial])
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("My dog is called Rex", "what's Ana's dog called?"),
+        ("My mum's dog is called Rex", "what's my dog called?"),
+        ("I'm a nurse", "what does my neighbour do for a living?"),
+        ("Ana works as a teacher", "what do I do for a living?"),
+        ("El color favorito de mi hija es el verde", "¿cuál es mi color favorito?"),
+        ("Tengo dentista el jueves", "¿cuándo tiene dentista Iker?"),
+    ],
+)
+def test_what_is_known_of_one_being_does_not_answer_for_another(said: str, question: str) -> None:
+    assert _answer([said], question) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "question"),
+    [
+        ("Dr Hill is my doctor", "who is my doctor?"),
+        ("My niece is called Orla", "what is my brother's daughter called?"),
+        ("Mum's name is Carys", "what's my mother called?"),
+        ("We have a dog called Rex", "what's my wife's dog called?"),
+    ],
+)
+def test_another_word_for_the_same_being_may_answer(said: str, question: str) -> None:
+    assert _answer([said], question) == [said]

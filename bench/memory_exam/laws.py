@@ -1,0 +1,256 @@
+"""Laws: what must hold for every combination of some fifty facts, in English and Spanish.
+
+    python -m bench.memory_exam.laws                  # shares of combinations that break a law
+    python -m bench.memory_exam.laws corrections -n 9 # … of one law, with nine of them
+
+Dialogues that people write seldom have the same verb for two beings, or a denial of another thing:
+rules that hold for whole classes are tested better by combining templates (`laws.toml`). Only the
+rules of the offline provider are read, without agents. A share above zero is no fault in itself:
+`Ana's dog` may be the dog of `my sister`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tomllib
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from spade_llm.understanding.answers import Candidate, find_answers, with_closed
+from spade_llm.understanding.statements import StatementHistory, read_history
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TEMPLATES = Path(__file__).with_name("laws.toml")
+SEED = 3
+PAIRS = 90
+"""Pairs of statements of one kind of fact, of two beings."""
+OTHER_KINDS = 900
+"""Pairs of statements of two kinds of facts of the speaker, of each language."""
+_CONTRACTED = re.compile(r"\b(?P<word>de|a) el\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A statement about a being, with a question for its value."""
+
+    kind: str
+    text: str
+    value: str
+    question: str
+    other_texts: tuple[str, ...] = ()
+    """The same statement with the other values of its kind."""
+    other_values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """A combination that breaks a law."""
+
+    messages: tuple[str, ...]
+    seen: str
+
+
+Outcome = Broken | None
+
+
+class Language:
+    """The templates of a language."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._templates: dict[str, Any] = tomllib.loads(TEMPLATES.read_text("utf-8"))[name]
+
+    def frames(self, name: str) -> list[str]:
+        """Frames of statements: `corrections`, `frames`, `unreal`."""
+        return list(self._templates[name])
+
+    def own(self) -> list[Fact]:
+        """A fact of the speaker for each template."""
+        return [
+            _fact(kind, template, told["values"], told["own_questions"][0])
+            for kind, told in self._templates["facts"].items()
+            for template in told["own"]
+        ]
+
+    def of_beings(self, kind: str) -> list[list[Fact]]:
+        """The facts of one kind: a list for each being, the speaker first."""
+        told = self._templates["facts"][kind]
+        beings = [
+            [_fact(kind, one, told["values"], told["own_questions"][0]) for one in told["own"]]
+        ]
+        for person in self._templates["people"]:
+            forms = [one.replace("{p}", person) for one in told.get("of_other", ())]
+            for question in told.get("other_questions", ())[:1]:
+                asked = question.replace("{p}", person)
+                beings.append([_fact(kind, one, told["values"], asked) for one in forms])
+        return [one for one in beings if one]
+
+    def kinds(self) -> list[str]:
+        return list(self._templates["facts"])
+
+
+def _fact(kind: str, template: str, values: list[str], question: str) -> Fact:
+    def filled(text: str, value: str) -> str:
+        contracted = {"de": "del", "a": "al"}
+        text = text.replace("{v}", value)
+        return _CONTRACTED.sub(lambda found: contracted[found["word"]], text)
+
+    return Fact(
+        kind=kind,
+        text=filled(template, values[0]),
+        value=values[0],
+        question=filled(question, values[0]),
+        other_texts=tuple(filled(template, one) for one in values[1:]),
+        other_values=tuple(values[1:]),
+    )
+
+
+def answers(history: StatementHistory, question: str) -> list[str]:
+    """The answers of the rules to a question, of the current facts only."""
+    former = (
+        Candidate(text=text, is_closed=True, successor=successor)
+        for text, successor in history.former.items()
+    )
+    current = (Candidate(text=text) for text in history.current)
+    found = find_answers(question, with_closed([*former, *current]))
+    return [one.text for one in found if not one.is_closed]
+
+
+def has(text: str, value: str) -> bool:
+    """Check whether a text has a value as a word."""
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _pairs(language: Language, random: Random) -> Iterator[tuple[Fact, Fact, str]]:
+    """Facts of one kind of two beings, and the text of the second with another value."""
+    for kind in language.kinds():
+        beings = language.of_beings(kind)
+        every = [
+            (first, second)
+            for one, other in product(beings, beings)
+            if one is not other
+            for first, second in product(one, other)
+        ]
+        for first, second in random.sample(every, min(PAIRS, len(every))):
+            yield first, second, second.other_texts[0]
+
+
+def beings(language: Language, random: Random) -> Iterator[Outcome]:
+    """Facts of two beings are both kept, and each is the answer to its question."""
+    for first, second, told in _pairs(language, random):
+        history = read_history([first.text, told])
+        kept = {one.lower() for one in history.current}
+        seen = f"{history.current}"
+        is_broken = not {first.text.lower(), told.lower()} <= kept
+        for question, value in (
+            (first.question, first.value),
+            (second.question, second.other_values[0]),
+        ):
+            found = answers(history, question)
+            if not found or not has(found[0], value):
+                is_broken, seen = True, f"{question} {found}"
+        yield Broken(messages=(first.text, told), seen=seen) if is_broken else None
+
+
+def unknown(language: Language, random: Random) -> Iterator[Outcome]:
+    """A question about a being of which nothing is known has no answer."""
+    for first, second, _ in _pairs(language, random):
+        found = answers(read_history([first.text]), second.question)
+        yield Broken(messages=(first.text, second.question), seen=f"{found}") if found else None
+
+
+def kinds(language: Language, random: Random) -> Iterator[Outcome]:
+    """Facts of two kinds of the speaker are both kept, and each is the answer to its question."""
+    every = [pair for pair in product(language.own(), repeat=2) if pair[0].kind != pair[1].kind]
+    for first, second in random.sample(every, OTHER_KINDS):
+        if {first.kind, second.kind} == {"job", "employer"}:
+            continue
+        history = read_history([first.text, second.text])
+        found = [answers(history, one.question) for one in (first, second)]
+        is_right = all(
+            texts and has(texts[0], one.value)
+            for texts, one in zip(found, (first, second), strict=True)
+        )
+        is_kept = len(history.current) == len({first.text, second.text})
+        yield (
+            None
+            if is_right and is_kept
+            else Broken(messages=(first.text, second.text), seen=f"{history.current} {found}")
+        )
+
+
+def corrections(language: Language, _random: Random) -> Iterator[Outcome]:
+    """After a correction only the new value is told, and answered."""
+    for fact, frame in product(language.own(), language.frames("corrections")):
+        value = fact.other_values[-1]
+        said = frame.format(v=value, old=fact.value, s=fact.other_texts[-1])
+        history = read_history([fact.text, said])
+        found = answers(history, fact.question)
+        # "Al marisco" tells "el marisco".
+        word = value.split()[-1]
+        is_old = any(
+            has(one, fact.value) and not re.search(r"\b(?:not?|sino)\b", one, re.IGNORECASE)
+            for one in history.current
+        )
+        is_right = found and has(found[0], word) and not is_old
+        yield None if is_right else Broken(messages=(fact.text, said), seen=f"{history.current}")
+
+
+def frames(language: Language, _random: Random) -> Iterator[Outcome]:
+    """Words that say nothing do not change what is understood of a statement."""
+    for fact, frame in product(language.own(), language.frames("frames")):
+        said = frame.format(s=fact.text)
+        expected, found = (read_history([one]).current for one in (fact.text, said))
+        is_same = [one.rstrip(".!") for one in found] == expected
+        yield None if is_same else Broken(messages=(said,), seen=f"{found}")
+
+
+def unreal(language: Language, _random: Random) -> Iterator[Outcome]:
+    """What is asked, imagined, doubted or translated ends no fact, and does not answer for it."""
+    for fact, frame in product(language.own(), language.frames("unreal")):
+        said = frame.format(s=fact.other_texts[0])
+        history = read_history([fact.text, said])
+        found = answers(history, fact.question)
+        is_right = found and has(found[0], fact.value)
+        yield (
+            None
+            if is_right
+            else Broken(messages=(fact.text, said), seen=f"{history.current} {found}")
+        )
+
+
+LAWS: dict[str, Callable[[Language, Random], Iterator[Outcome]]] = {
+    law.__name__: law for law in (beings, unknown, kinds, corrections, frames, unreal)
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Shares of combinations that break a law.")
+    parser.add_argument("law", nargs="?", choices=LAWS, help="this one only")
+    parser.add_argument("-n", "--examples", type=int, default=0, help="broken ones to print")
+    arguments = parser.parse_args()
+    for name, law in LAWS.items():
+        if arguments.law not in (None, name):
+            continue
+        total: Counter[str] = Counter()
+        broken: defaultdict[str, list[Broken]] = defaultdict(list)
+        for language in map(Language, ("en", "es")):
+            for outcome in law(language, Random(SEED)):
+                total[language.name] += 1
+                broken[language.name] += [outcome] if outcome else []
+        shares = ", ".join(f"{one} {len(broken[one])} of {total[one]}" for one in total)
+        print(f"{name:12} {shares}")
+        for language_name, found in broken.items():
+            for one in Random(SEED).sample(found, min(arguments.examples, len(found))):
+                print(f"  {language_name} {' | '.join(one.messages)}\n     {one.seen}")
+
+
+if __name__ == "__main__":
+    main()
