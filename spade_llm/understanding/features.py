@@ -361,6 +361,8 @@ def is_in_general(text: str) -> bool:
     return bool(_IN_GENERAL.search(text))
 
 
+# A clause is compared with each earlier statement, and asked the same each time.
+@lru_cache(maxsize=2000)
 def is_changed(text: str) -> bool:
     """Check whether a statement says itself that something has changed: `now`, `no longer`."""
     return bool(_CHANGE.search(text))
@@ -377,6 +379,7 @@ def ends(text: str, concepts: frozenset[str]) -> bool:
     return any(closed & concepts and _has_happened(event, text) for event, closed in events())
 
 
+@lru_cache(maxsize=2000)
 def is_event(text: str) -> bool:
     """Check whether a statement tells an event that ends facts of some concepts only."""
     return any(_has_happened(event, text) for event, _ in events())

@@ -327,6 +327,7 @@ def leading_noun(statement: str) -> Mention | None:
     return first if first is not None and first.start == 0 else None
 
 
+@lru_cache(maxsize=5000)
 def subject_name(statement: str) -> frozenset[str]:
     """Words of the name of the being that a statement begins with, in lower case: `my friend Ann`,
     `Dr Hill`; none if it has no name."""

@@ -908,13 +908,14 @@ def are_about_different_beings(new: str, old: str) -> bool:
         is_for_speaker = _FOR_SPEAKER.search(new) and _FOR_SPEAKER.search(old)
         if not (is_for_speaker or _TAKES_OVER.search(new)):
             return True
+    if not features(new).topic & features(old).topic:
+        return False
     if is_changed(new) or is_event(new) or _TAKES_OVER.search(new):
         return False
     if any(COPULA.match(text) and _is_unnamed_being(text) for text in (new, old)):
         # "My boss is Ana": the name is the value.
         return False
-    is_of_topic = features(new).topic & features(old).topic
-    return bool(is_of_topic) and have_different_bearers(new, old)
+    return have_different_bearers(new, old)
 
 
 def _is_unnamed_being(text: str) -> bool:

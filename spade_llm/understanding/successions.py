@@ -300,6 +300,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         one
         for one in every
         if named
+        and len(named & features(one).concepts) >= MIN_NAMED * len(named)
         # "The cleaner moved the sofa" changes nothing of her.
         and (not done_to or done_to & features(one).concepts)
         and (not over or over & features(one).concepts)
@@ -314,7 +315,6 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         and not names_other_medicine(ended, one)
         # "I can't climb stairs any more" says nothing of what I must not take.
         and not (ended and is_denial(one))
-        and len(named & features(one).concepts) >= MIN_NAMED * len(named)
         and features(text).beings <= features(one).beings | concepts_of(one)
         and (not is_of_another(text, one) or _names_subject(ended, one))
         and not named & concepts_of(one) <= kin() < named | kin()
