@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
@@ -687,8 +688,14 @@ def with_other_parts(found: Statement, text: str) -> Statement:
     return found
 
 
-def _contrasts(text: str) -> Iterator[tuple[str, str]]:
-    """Pairs of an old value, maybe with words around it, and the new one: `not Ana, Anna`."""
+@lru_cache(maxsize=2000)
+def _contrasts(text: str) -> tuple[tuple[str, str], ...]:
+    """Pairs of an old value, maybe with words around it, and the new one: `not Ana, Anna`. Cached,
+    since a text is compared with each earlier one."""
+    return tuple(_each_contrast(text))
+
+
+def _each_contrast(text: str) -> Iterator[tuple[str, str]]:
     if found := _POSTPOSED.match(text) or _MEANT.match(text):
         yield found["old"], found["new"]
     if found := _SUCCESSION.match(text):
