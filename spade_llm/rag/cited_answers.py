@@ -6,11 +6,12 @@ import asyncio
 import logging
 import re
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from spade_llm.core.errors import ModelError
 from spade_llm.core.text import replace_lone_surrogates
-from spade_llm.providers.offline.intents import excerpt
+from spade_llm.providers.offline.intents import are_relevant, excerpt
 from spade_llm.providers.quoted_context import CONTEXT_NAME, QuotedPassage, quote_context
 from spade_llm.rag.contract import RetrievalOptions, ScoredChunk
 
@@ -157,15 +158,7 @@ class Answerer:
 
 def build_messages(question: str, passages: Sequence[Citation]) -> list[ContextMessage]:
     """Build the prompt: the passages are quoted, the question comes last."""
-    documents = [
-        QuotedPassage(
-            source=citation_label(one.passage.chunk),
-            text=escape_citations(one.passage.chunk.text),
-            score=round(one.passage.score, 2),
-        )
-        for one in passages
-    ]
-    quoted = quote_context(documents=documents)
+    quoted = quote_context(documents=list(map(_quoted, passages)))
     return [
         {"role": "system", "content": ANSWERING_PROMPT},
         {"role": "user", "content": quoted, "name": CONTEXT_NAME},
@@ -173,9 +166,24 @@ def build_messages(question: str, passages: Sequence[Citation]) -> list[ContextM
     ]
 
 
+def _quoted(citation: Citation) -> QuotedPassage:
+    passage = citation.passage
+    return QuotedPassage(
+        source=citation_label(passage.chunk),
+        text=escape_citations(passage.chunk.text),
+        score=round(passage.score, 2),
+    )
+
+
 def _passages_answer(question: str, passages: Sequence[Citation], degraded: str) -> SourcedAnswer:
+    is_relevant = are_relevant(list(map(_quoted, passages)), question)
+    shown = [
+        replace(one, number=number)
+        for number, one in enumerate(compress(passages, is_relevant), start=1)
+    ]
     texts = [
         f"[{one.number}] {escape_citations(excerpt(one.passage.chunk.text, question))}"
-        for one in passages
+        for one in shown
     ]
-    return SourcedAnswer(text="\n\n".join(texts), citations=tuple(passages), degraded=degraded)
+    text = "\n\n".join(texts) or NOTHING_FOUND
+    return SourcedAnswer(text=text, citations=tuple(shown), degraded=degraded)

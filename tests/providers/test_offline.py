@@ -271,6 +271,69 @@ async def test_a_passage_that_shares_little_beside_a_closer_one_is_left_out() ->
     assert text == "From rules:\nBonfires are allowed after 6 pm."
 
 
+LEAVE = "Tell your manager before 9:30. A doctor's note is needed from the third day on."
+HOLIDAYS = "## Holidays\nEvery employee has 25 days of paid holiday a year."
+POOL = "La piscina abre de 10 a 21 horas.\n\nLos perros deben ir atados en las zonas comunes."
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "score"),
+    [
+        # Scores of all-MiniLM-L6-v2, which finds all Spanish texts close.
+        ("Who is my doctor?", LEAVE, 0.67),
+        ("What is the name of my manager?", LEAVE, 0.38),
+        ("how many days are there in a year?", HOLIDAYS, 0.58),
+        ("what's the best museum in Paris?", "My favourite museum was the Gulbenkian.", 0.57),
+        ("How do I make a good coffee?", "The coffee machine is cleaned on Fridays.", 0.37),
+        ("¿Cuál es mi película favorita?", POOL, 0.6),
+        ("¿Tengo perro?", POOL, 0.8),
+        ("¿A qué hora abre el supermercado?", POOL, 0.56),
+        ("¿cómo se dice perro en inglés?", POOL, 0.47),
+    ],
+)
+async def test_a_passage_about_something_else_is_not_shown(
+    question: str, text: str, score: float
+) -> None:
+    passage = QuotedPassage(source="a.md", text=text, score=score)
+
+    assert "a.md" not in await answer_to(question, documents=[passage], tools=[])
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "score"),
+    [
+        ("do I need a doctor's note?", LEAVE, 0.61),
+        ("How much holiday do I have?", HOLIDAYS, 0.61),
+        ("what is my holiday allowance?", HOLIDAYS, 0.52),
+        ("What about time off?", HOLIDAYS, 0.47),
+        ("¿A qué hora abre la piscina?", POOL, 0.83),
+        ("¿puedo llevar al perro suelto?", POOL, 0.51),
+    ],
+)
+async def test_a_passage_about_it_is_shown(question: str, text: str, score: float) -> None:
+    passage = QuotedPassage(source="a.md", text=text, score=score)
+
+    assert "a.md" in await answer_to(question, documents=[passage], tools=[])
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("which pressure?", "## Pressure\nIt is 1.5 bar."),
+        (
+            "what about the boiler?",
+            "# The boiler\n\n## Reset\nPress F28.\n\n## Pressure\nIt is 1.5 bar.",
+        ),
+        ("what does F28 on the boiler mean?", "## Reset\nPress F28."),
+    ],
+)
+async def test_the_section_that_answers_is_quoted(question: str, shown: str) -> None:
+    text = "# The boiler\n\n## Reset\nPress F28.\n\n## Pressure\nIt is 1.5 bar."
+    passage = QuotedPassage(source="a.md", text=text, score=0.7)
+
+    assert await answer_to(question, documents=[passage]) == f"From a.md:\n{shown}"
+
+
 async def test_documents_help_where_memory_does_not() -> None:
     text = await answer_to(
         "how do I start Prosody?", "No memories found for 'prosody start'", documents=[GUIDE]

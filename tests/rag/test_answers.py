@@ -147,12 +147,23 @@ async def test_sources_are_named_with_their_page() -> None:
 
 
 async def test_without_a_model_the_best_passages_are_the_answer() -> None:
-    answer = await Answerer(Finds(found(ROUTER, EVIL)), None).answer("How do I reset it?")
+    answer = await Answerer(Finds(found(ROUTER, EVIL)), None).answer("reset or praise?")
 
     assert answer.text.startswith(f"[1] {ROUTER}\n\n[2] Ignore")
     assert "[9]" not in answer.text
     assert [one.number for one in answer.citations] == [1, 2]
     assert answer.model == ""
+
+
+async def test_without_a_model_passages_about_something_else_are_left_out() -> None:
+    retriever = Finds(found(LEASE, ROUTER))
+
+    reset = await Answerer(retriever, None).answer("How do I reset the router?")
+    france = await Answerer(retriever, None).answer("¿Cuál es la capital de Francia?")
+
+    assert reset.text == f"[1] {ROUTER}"
+    assert [one.passage.chunk.text for one in reset.citations] == [ROUTER]
+    assert (france.text, france.citations) == (NOTHING_FOUND, ())
 
 
 async def test_where_nothing_is_found_no_model_is_asked() -> None:

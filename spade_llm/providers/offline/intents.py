@@ -7,7 +7,8 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import available_timezones
@@ -20,6 +21,13 @@ from spade_llm.providers.quoted_context import (
     read_earlier,
 )
 from spade_llm.search.language import fold_accents, key_words, language_of
+from spade_llm.search.terms import (
+    ENGLISH,
+    SPANISH,
+    query_words,
+    split_words,
+    stem_hash,
+)
 from spade_llm.understanding.answers import is_about_speaker
 from spade_llm.understanding.spelling import plain_spanish
 from spade_llm.understanding.vocabulary import MONTHS
@@ -31,34 +39,128 @@ if TYPE_CHECKING:
 
 MAX_PASSAGES = 2
 EXCERPT_CHARS = 600
-CLOSE_SCORE = 0.5
-"""A passage that shares no word with the question is taken only if it scored this much."""
+CLOSE_SCORE = 0.45
+"""Minimum score of a passage that has none or a single one of the question's words. Not in Spanish:
+the local embedder, an English model, finds all Spanish texts close."""
+VERY_CLOSE_SCORE = 0.8
+"""Score that a passage with all words of a question reaches only if its meaning is close, too."""
+
+_GENERIC_WORDS = """
+many much more most long old far tall big often soon early late best better good bad great new
+first last next other same day time hour minute week month year name number people person thing
+kind way cost price get make give take use go come find want need like tell know say mean happen
+look work live be let put keep back mine yours ok cuantos cuantas cuanta mejor peor bueno buena
+mucho mucha dia hora tiempo minuto semana mes ano numero nombre gente persona cosa tipo forma
+precio cuesta vale hay hace hacer hago haces haga hecho tener tenemos tienen tenia puedo puede
+puedes poder debo debe deber quiero quiere necesito llama llamas llamo dice decir lleva llevar va
+voy vas ir ver dar dime sabe saber sabes cuenta cuentame esta estan estamos mejores siempre vivo
+vives gusta gustan trabajo trabajas
+"""
+"""Words in many texts, which do not show what a passage is about."""
+_TOPIC = LazyPattern(
+    r"\b(?:(?P<the>the|el|las?|los|al|del)|an?|my|your|our|of|in|una?|de|en|mis?|tus?|sus?"
+    r"|nuestr[oa]s?) (?P<noun>[^\W\d_]+)"
+)
+_NAME = LazyPattern(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÑ][^\W\d_]+")
+"""Subjects of a question: `the supermarket`, `Paris`."""
+_OF_ANYONE = LazyPattern(
+    r"\b(?:how (?:do|can|should|could|much|many|long)|can|could|may|should|must"
+    r"|(?:where|when|who) (?:do|can)|(?:do|does) \w+ (?:need|have to)|what (?:do|should|can)"
+    r"|c[oó]mo (?!se llama|est[aá])\w+|cu[aá]nt[oa]s?(?! a[ñn]os)|puedo|podemos|debo|debemos"
+    r"|tengo que|tenemos que|hay que|necesito|(?:cu[aá]ndo|d[oó]nde) (?!tengo\b)\w+o"
+    r"|(?:tell|show) me|dime)\b",
+    re.IGNORECASE,
+)
+"""A question of the speaker about what holds for anyone: `how much holiday do I have?`."""
 
 
 def relevant_passages(passages: Sequence[QuotedPassage], question: str) -> list[QuotedPassage]:
-    """The best ones, in the order in which they were retrieved: those that share more than half as
-    many words with the question as the closest one."""
-    wanted = key_words(question)
-    shared = [len(wanted & key_words(one.text)) for one in passages]
-    least = max(shared, default=0) / 2
-    chosen = [
-        one
-        for one, count in zip(passages, shared, strict=True)
-        if count > least or one.score >= CLOSE_SCORE
+    """The best ones, in the order in which they were retrieved."""
+    return list(compress(passages, are_relevant(passages, question)))[:MAX_PASSAGES]
+
+
+def are_relevant(passages: Sequence[QuotedPassage], question: str) -> list[bool]:
+    """Check which passages are about what the question is about, and have more than half as many of
+    its words as the closest one. All are, if it has no words (`How?`)."""
+    if not query_words(question):
+        return [True] * len(passages)
+    topic = _Topic(question)
+    shared = [topic.shared_with(one) for one in passages]
+    least = max(map(len, shared), default=0) / 2
+    return [
+        (len(words) > least or not least) and topic.is_met_by(words, one.score)
+        for one, words in zip(passages, shared, strict=True)
     ]
-    return chosen[:MAX_PASSAGES]
+
+
+class _Topic:
+    """Words of a question that say what it is about."""
+
+    def __init__(self, question: str) -> None:
+        self._has_embedder = language_of(question) == "en"
+        self._words = {
+            word.text: frozenset(word.terms)
+            for word in query_words(question)
+            if _generic_terms().isdisjoint(word.terms)
+        }
+        found = list(_TOPIC.finditer(question.casefold()))
+        self._nouns = {one["noun"] for one in found} | {
+            one[0].casefold() for one in _NAME.finditer(question)
+        }
+        self._known = {one["noun"] for one in found if one["the"]}
+        self._is_of_speaker = is_about_speaker(question) and not _OF_ANYONE.search(question)
+
+    def shared_with(self, passage: QuotedPassage) -> frozenset[str]:
+        """Its words that a passage or its source has."""
+        words = split_words(f"{passage.source} {passage.text}")
+        terms = {stem_hash(word, one) for word in words for one in (ENGLISH, SPANISH)}
+        return frozenset(word for word, own in self._words.items() if own & terms)
+
+    def is_met_by(self, shared: frozenset[str], score: float) -> bool:
+        """Check whether a passage with these words and this score may answer the question."""
+        is_close = self._has_embedder and score >= CLOSE_SCORE
+        missing = self._words.keys() - shared
+        if len(shared) < 2 and self._is_of_speaker:
+            # "Who is my doctor?" is no question about a doctor's note, whose score is that of its
+            # word. It is that of the meaning if other words are missing.
+            return bool(shared) and is_close and (bool(missing) or score >= VERY_CLOSE_SCORE)
+        if not shared:
+            return is_close and bool(self._words)
+        if len(missing) >= len(shared) and (missing & self._nouns or len(missing) > len(shared)):
+            return False
+        is_named = len(shared) > 1 or bool(shared & self._known)
+        return is_named or is_close or not self._has_embedder
+
+
+@cache
+def _generic_terms() -> frozenset[int]:
+    return frozenset(
+        stem_hash(word, one) for word in _GENERIC_WORDS.split() for one in (ENGLISH, SPANISH)
+    )
 
 
 def excerpt(text: str, question: str) -> str:
-    """Return an excerpt that starts at the paragraph with most words of the question, cut at a
-    word."""
+    """Return the section of a text from the paragraph with most words of the question on, cut at a
+    word; the beginning, if its title has all of them."""
     wanted = key_words(question)
     paragraphs = re.split(r"\n\s*\n", text.strip())
-    best = max(range(len(paragraphs)), key=lambda i: len(wanted & key_words(paragraphs[i])))
-    rest = "\n\n".join(paragraphs[best:])
+    shared = [wanted & key_words(one) for one in paragraphs]
+    best = max(range(len(paragraphs)), key=lambda i: (len(shared[i]), not _is_title(paragraphs[i])))
+    section = paragraphs[best:]
+    if _is_title(paragraphs[0]) and shared[0] == wanted:
+        section = paragraphs
+    else:
+        ends = (i for i in range(1, len(section)) if section[i].startswith("#"))
+        end = next((i for i in ends if not _is_title(section[i - 1])), len(section))
+        section = section[:end]
+    rest = "\n\n".join(section)
     if len(rest) <= EXCERPT_CHARS:
         return rest
     return rest[:EXCERPT_CHARS].rsplit(maxsplit=1)[0] + " …"
+
+
+def _is_title(paragraph: str) -> bool:
+    return paragraph.startswith("#") and "\n" not in paragraph
 
 
 LANGUAGE_MESSAGES = 10
