@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from spade_llm.providers import OfflineProvider
 from spade_llm.providers.model import Completion, TextDelta, ToolSpec
 from spade_llm.providers.offline.intents import read_turn, recognise_intent
+from spade_llm.providers.offline.provider import PHRASES
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
     QuotedMemory,
@@ -332,6 +333,46 @@ async def test_the_section_that_answers_is_quoted(question: str, shown: str) -> 
     passage = QuotedPassage(source="a.md", text=text, score=0.7)
 
     assert await answer_to(question, documents=[passage]) == f"From a.md:\n{shown}"
+
+
+@pytest.mark.parametrize(
+    ("text", "reply"),
+    [
+        ("ok", "All right."),
+        ("👍", "All right."),
+        ("that is so funny 😂", "All right."),
+        ("vale", "De acuerdo."),
+        ("qué fuerte", "De acuerdo."),
+        ("I'm a bit tired today", "I am sorry to hear that."),
+        ("estoy triste", "Siento oír eso."),
+        ("I am fine, thanks", "I am glad to hear that."),
+        ("I'm not happy", "All right."),
+        ("estás ahí?", "Aquí estoy."),
+        ("really?", "That is what my simple rules say."),
+        ("how old are you?", "I am a program that follows simple rules, not a person."),
+        ("¿te gusta el café?", "Soy un programa que sigue reglas sencillas, no una persona."),
+        ("set an alarm for 7", "I cannot do that without a language model."),
+        ("cuéntame un cuento", "Eso no puedo hacerlo sin un modelo de lenguaje."),
+    ],
+)
+async def test_small_talk_gets_a_reply_of_its_kind(text: str, reply: str) -> None:
+    answer = await answer_to(text, documents=[GUIDE])
+
+    assert answer.startswith(reply)
+
+
+@pytest.mark.parametrize("words", [["asdf", "weather", "news"], ["película", "móvil", "canción"]])
+async def test_words_that_are_not_understood_get_another_hint_each_time(words: list[str]) -> None:
+    messages: list[ContextMessage] = [*ANSWERED]
+    answers = []
+    for word in words:
+        messages.append(user(word))
+        answers.append((await OfflineProvider().complete(messages)).text)
+        messages.append({"role": "assistant", "content": answers[-1]})
+
+    hints = PHRASES["en" if words[0] == "asdf" else "es"].hints
+    assert len(set(answers)) == len(words)
+    assert all(answer.endswith(hints) for answer in answers)
 
 
 async def test_documents_help_where_memory_does_not() -> None:

@@ -326,6 +326,70 @@ def test_what_begins_like_small_talk_may_tell_something(text: str) -> None:
     assert [one.text for one in read_message(text).statements] == [text]
 
 
+COMMENTS = """
+That is so funny 😂/that's hilarious/that made my day/what a day!/so cute/too funny
+that's crazy/that's so sad 😢/that's a shame/that's a good idea/I can't believe it
+I can't stop laughing/I'm dying 😂/I'm speechless/I love it/oh my god/omg I can't
+that was fun/it's freezing/it's a beautiful day/the weather is nice today
+it's been a long day/today was awful/work was awful today/thank god it's Friday
+can't wait for the weekend/haha that's a good one/that makes sense/this blew my mind
+I'm so happy for you/I have no words/I need coffee/my life is a mess/life is hard
+it is what it is/talk to me/I love you/how sweet/sounds great/amazing/guess what/no way
+you made my day/qué risa/qué fuerte/qué gracioso/qué mala suerte/qué semana llevo
+me parto de risa/me encanta/me da igual/me hace mucha gracia/es muy gracioso/eso es genial
+eso está mal/esto es una locura/esto mola/es una pena/eso es verdad/no me lo puedo creer
+no puedo más/no tengo palabras/estoy flipando/me he quedado sin palabras/hace buen tiempo
+hace mucho frío hoy/hoy ha sido un día horrible/por fin es viernes/así es la vida
+es lo que hay/necesito un café/te quiero mucho/me aburro/vaya tela/madre mía/eso pensaba
+se me cae la baba
+"""
+
+
+@pytest.mark.parametrize("text", COMMENTS.strip().replace("\n", "/").split("/"))
+def test_a_comment_tells_and_asks_nothing(text: str) -> None:
+    reading = read_message(text, ["My cat is called Tom"])
+
+    assert (reading.statements, reading.questions) == ((), ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "That is my sister's house",
+        "It's my mum's car",
+        "This is cool: my sister won",
+        "I love it when it rains",
+        "I can't wait for my trip to Japan",
+        "I need a break from work until June",
+        "It's cold in my flat",
+        "Today was my first day at Acme",
+        "My sister is so funny",
+        "I have no car",
+        "Eso es de mi hermana",
+        "Es una pena que Ana se vaya a Roma",
+        "Me da miedo volar",
+        "Hace frío en mi casa",
+        "Hoy ha sido el entierro de mi tío",
+        "Ha sido un niño",
+        "Necesito un café sin cafeína por la tensión",
+    ],
+)
+def test_a_fact_told_in_the_manner_of_a_comment_is_told(text: str) -> None:
+    assert [one.text for one in read_message(text).statements] == [text]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("what a day: I lost my keys", "I lost my keys"),
+        ("so cute, my niece can talk", "My niece can talk"),
+        ("qué fuerte: mi hermana se casa", "Mi hermana se casa"),
+    ],
+)
+def test_a_fact_behind_an_exclamation_is_told(text: str, told: str) -> None:
+    assert [one.text for one in read_message(text).statements] == [told]
+
+
 @pytest.mark.parametrize(
     "text",
     [

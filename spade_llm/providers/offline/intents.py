@@ -88,7 +88,7 @@ def are_relevant(passages: Sequence[QuotedPassage], question: str) -> list[bool]
     shared = [topic.shared_with(one) for one in passages]
     least = max(map(len, shared), default=0) / 2
     return [
-        (len(words) > least or not least) and topic.is_met_by(words, one.score)
+        (len(words) > least or not least) and topic.is_met_by(words, one)
         for one, words in zip(passages, shared, strict=True)
     ]
 
@@ -97,7 +97,7 @@ class _Topic:
     """Words of a question that say what it is about."""
 
     def __init__(self, question: str) -> None:
-        self._has_embedder = language_of(question) == "en"
+        self._language = language_of(question)
         self._words = {
             word.text: frozenset(word.terms)
             for word in query_words(question)
@@ -116,20 +116,23 @@ class _Topic:
         terms = {stem_hash(word, one) for word in words for one in (ENGLISH, SPANISH)}
         return frozenset(word for word, own in self._words.items() if own & terms)
 
-    def is_met_by(self, shared: frozenset[str], score: float) -> bool:
-        """Check whether a passage with these words and this score may answer the question."""
-        is_close = self._has_embedder and score >= CLOSE_SCORE
+    def is_met_by(self, shared: frozenset[str], passage: QuotedPassage) -> bool:
+        """Check whether a passage with these words of the question may answer it."""
+        is_english = self._language == language_of(passage.text) == "en"
+        is_close = is_english and passage.score >= CLOSE_SCORE
         missing = self._words.keys() - shared
         if len(shared) < 2 and self._is_of_speaker:
             # "Who is my doctor?" is no question about a doctor's note, whose score is that of its
             # word. It is that of the meaning if other words are missing.
-            return bool(shared) and is_close and (bool(missing) or score >= VERY_CLOSE_SCORE)
+            return (
+                bool(shared) and is_close and (bool(missing) or passage.score >= VERY_CLOSE_SCORE)
+            )
         if not shared:
             return is_close and bool(self._words)
         if len(missing) >= len(shared) and (missing & self._nouns or len(missing) > len(shared)):
             return False
         is_named = len(shared) > 1 or bool(shared & self._known)
-        return is_named or is_close or not self._has_embedder
+        return is_named or is_close or not is_english
 
 
 @cache
@@ -267,6 +270,10 @@ class SmallTalk(StrEnum):
     ABILITIES = "abilities"
     IDENTITY = "identity"
     WELL_BEING = "well"
+    PRESENCE = "here"
+    DOUBT = "sure"
+    SORROW = "sorry"
+    JOY = "glad"
     JOKE = "cannot"
     FAREWELL = "farewell"
     THANKS = "welcome"
@@ -369,13 +376,27 @@ _HELLO = (
     r"(?: d[ií]as| tardes| noches)?|(?:hola|ey)(?: (?:che|buenas|t[ií][oa]))?)"
 )
 _GREETED = LazyPattern(rf"^(?:(?:{_HELLO}|oye|y|pero|bueno|che)[\s,!.¡¿]+)+", _I)
+_MOOD = (
+    r"(?:(?:i(?:['’]?m| am)?|estoy|me siento)(?: feeling| feel)?|feeling)(?: (?:so|very|really"
+    r"|quite|a"
+    r" (?:bit|little)|pretty|rather|just|too|still|also|not|muy|tan|un poco|bastante|algo|hoy))*"
+)
+_NOW_OR_AGAIN = r"(?:,? (?:today|now|right now|tonight|again|this (?:morning|evening)|hoy|ahora))*"
 _SMALL_TALK = tuple(
-    (kind, LazyPattern(rf"(?:{_HELLO}[\s,!.¡¿]+)?(?:{pattern})[\s!.,?¡¿]*$", _I))
+    (
+        kind,
+        LazyPattern(rf"(?:{_HELLO}(?: there)?[\s,!.¡¿]+)?(?:{pattern})[\s!.,?¡¿:()]*$", _I),
+    )
     for kind, pattern in (
         (SmallTalk.GREETING, rf"{_HELLO}(?: there| again| otra vez| de nuevo| a todos)?"),
         (
             SmallTalk.ABILITIES,
-            r"help|ayuda|what (?:can|do) you do|what are you (?:able to do|good for)"
+            r"help(?: me)?|ay[uú]da(?:me)?|what (?:can|do) you do|what are you (?:able to do|good"
+            r" for)"
+            r"|men[uú]|start|commands?|instructions|empezar|comandos|instrucciones"
+            r"|how (?:do i use (?:this|you|it)|(?:does|do) (?:this|it|you) work)|(?:so )?what now"
+            r"|c[oó]mo (?:se usa|funciona)s?(?: esto)?|(?:y )?(?:ahora )?qu[eé](?: hago)? ahora"
+            r"|y ahora qu[eé](?: hago)?"
             r"|can you (?:remember|help|do)(?: me| stuff| things| something| anything)*"
             r"|puedes (?:recordar|ayudar|hacer)(?:me)?(?: cosas| algo)?"
             r"|what (?:can|could) (?:i|we) (?:talk (?:to you )?about|ask you|tell you)"
@@ -390,19 +411,69 @@ _SMALL_TALK = tuple(
             r"(?:and )?(?:who|what) are you|what(?:['’]s| is) your name"
             r"|are you (?:an? )?(?:real )?(?:ai|bot|robot|human|person|machine|model|computer)"
             r"|(?:y )?(?:t[uú] )?(?:qui[eé]n|qu[eé]) eres|c[oó]mo te llamas"
-            r"|eres (?:una? )?(?:ia|bot|robot|humano|persona|m[aá]quina|modelo)",
+            r"|eres (?:una? )?(?:ia|bot|robot|humano|persona|m[aá]quina|modelo)"
+            r"|how old are you|where (?:are you from|do you live)|who (?:made|created|built"
+            r"|wrote) you"
+            r"|are you (?:alive|real|happy|sad|married|conscious|smart|intelligent|sentient)"
+            r"|what (?:do|are) you (?:think|thinking|feel|like|want)(?: (?:of|about) (?:me|life"
+            r"|it))?"
+            r"|do you (?:(?:really )?(?:like|love|hate|enjoy|sleep|dream|feel|eat|drink)(?!.*"
+            r" (?:my|our)"
+            r" )|have (?:feelings|friends|a family|a name))(?: [^?]{1,40})?"
+            r"|how (?:do you feel|are you feeling)(?: today| now)?"
+            r"|i (?:really |do )*(?:love|like|hate|miss|adore) you(?: (?:so|very) much| a lot)?"
+            r"|cu[aá]ntos a[ñn]os tienes|qu[eé] edad tienes|de d[oó]nde eres|d[oó]nde vives"
+            r"|qui[eé]n te (?:ha )?(?:hecho|creado|hizo|cre[oó]|program[oó]|programado)"
+            r"|eres (?:feliz|real|inteligente|list[oa]|de verdad)|qu[eé] (?:piensas|opinas|sientes)"
+            r"|(?:a ti )?te gustan? (?!.*\b(?:mis?|nuestr[oa]s?) )[^?]{1,40}|(?:t[uú] )?me quieres"
+            r"|tienes (?:hambre|sue[ñn]o|novi[oa]|hijos|sentimientos|amigos|familia|alma)"
+            r"|te (?:quiero|amo|odio|adoro)(?: mucho)?|(?:t[uú] )?qu[eé] haces",
+        ),
+        (
+            SmallTalk.PRESENCE,
+            r"are you (?:still |even )?(?:there|here|awake|online|working|listening)"
+            r"|can you (?:hear|see|read) me|do you (?:hear|read) me|(?:is )?any(?:one|body)"
+            r" (?:there|here)"
+            r"|(?:sigues|est[aá]s)(?: t[uú])? (?:ah[ií]|aqu[ií]|despiert[oa]|escuchando)"
+            r"|me (?:oyes|lees|escuchas|ves)|hay alguien(?: ah[ií]| aqu[ií])?",
+        ),
+        (
+            SmallTalk.DOUBT,
+            r"(?:oh,? |but )*(?:really|seriously|for real|why(?: not)?|how (?:so|come)|are you sure"
+            r"|how do you know(?: that)?)|(?:pero |y )*(?:de verdad|en serio|por ?qu[eé](?: no)?"
+            r"|(?:est[aá]s )?segur[oa]|c[oó]mo (?:lo sabes|es eso))",
+        ),
+        (
+            SmallTalk.SORROW,
+            rf"{_MOOD} (?:sad|tired|bored|lonely|ill|sick|unwell|stressed|anxious|angry|upset"
+            rf"|worried"
+            r"|exhausted|depressed|nervous|heartbroken|down|low|miserable|scared|awful|terrible|bad"
+            r"|not (?:well|good|great)|fatal|mal|triste|cansad[oa]|aburrid[oa]|sol[oa]|enferm[oa]"
+            r"|estresad[oa]|enfadad[oa]|preocupad[oa]|agotad[oa]|deprimid[oa]|nervios[oa]"
+            r"|asustad[oa]"
+            rf"|hech[oa] polvo){_NOW_OR_AGAIN}|me aburro(?: mucho)?",
+        ),
+        (
+            SmallTalk.JOY,
+            rf"(?!.*\b(?:not?)\b){_MOOD} (?:happy|great|fine|good|well|ok(?:ay)?|excited|delighted"
+            r"|wonderful|fantastic|amazing|better|over the moon|feliz|content[oa]|genial|bien|mejor"
+            rf"|encantad[oa]|ilusionad[oa]){_NOW_OR_AGAIN}(?:,? (?:thanks?|thank you|gracias))?",
         ),
         (
             SmallTalk.WELL_BEING,
-            r"(?:and )?how(?:['’]?s| is| are) (?:you|it going|things|life|everything)"
+            r"what(?:['’]s| is) new|(?:and )?how(?:['’]?s| is| are) (?:you|it going|things|life"
+            r"|everything)"
             r"(?: doing| today| keeping)*|what['’]?s up|you (?:ok|all ?right)"
-            r"|(?:y )?(?:t[uú] )?(?:qu[eé] tal(?: est[aá]s| va(?: todo)?| todo)?"
+            r"|qu[eé] (?:hay|hay de nuevo|te cuentas)|(?:y )?(?:t[uú] )?(?:qu[eé] tal(?: est[aá]s"
+            r"| va(?: todo)?| todo)?"
             r"|c[oó]mo (?:est[aá]s?|va(?: todo| eso)?|(?:te|le|os) va|andas|and[aá]s))(?: hoy)?",
         ),
         (
             SmallTalk.JOKE,
             r"(?:(?:can|could) you )?tell me (?:a|another) (?:\w+ )?joke|(?:do you )?know any"
-            r" (?:\w+ )?jokes|(?:te )?sabes (?:alg[uú]n|un) chiste|cu[eé]ntame (?:un|otro) chiste",
+            r" (?:\w+ )?jokes|(?:te )?sabes (?:alg[uú]n|un) chiste|cu[eé]ntame (?:(?:un|otro)"
+            r" (?:chiste"
+            r"|cuento)|algo|una historia)|h[aá]blame|(?:talk|sing) to me|let['’]?s (?:talk|chat)",
         ),
         (
             SmallTalk.FAREWELL,

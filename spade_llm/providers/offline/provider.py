@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from spade_llm.core.text import load_texts
 from spade_llm.providers.model import (
@@ -84,6 +85,10 @@ class Phrases:
     abilities: str
     identity: str
     well: str
+    here: str
+    sure: str
+    sorry: str
+    glad: str
     farewell: str
     stored: str
     changed: str
@@ -93,6 +98,10 @@ class Phrases:
     taken_back: str
     understood: str
     """Reply to what is neither a fact nor a question."""
+    not_understood: str
+    hints: tuple[str, ...]
+    """Suggestions of what to write, for words that are not understood; each is made once in a
+    conversation."""
     not_kept: str
     """Reply to what may be a fact, but was not understood."""
     cannot: str
@@ -273,13 +282,15 @@ class _Rules:
 
     def _unknown(self, answer: str) -> str:
         """Reply to what nothing is known about: `answer`, unless it is no question."""
-        is_asked = self._reading.questions or _MINE.search(self._turn.question)
-        if is_asked or self._turn.context.documents:
+        if not key_words(self._turn.question):
+            # `👍` and `...` are no question, `?` is one.
+            return self._not_understood() if self._reading.questions else self._say.understood
+        if self._reading.questions or _MINE.search(self._turn.question):
             return answer
         if self._reading.has(ClauseKind.REQUEST):
             return self._say.cannot
         is_told = len(self._turn.question.split()) > MAX_KEY_WORDS
-        return self._say.not_kept if is_told else self._say.understood
+        return self._say.not_kept if is_told else self._not_understood()
 
     def _follow(self, intent: Intent) -> OfflineStep:
         results = self._turn.results
@@ -311,9 +322,20 @@ class _Rules:
         """Reply to what neither tells nor asks anything that the rules understand."""
         if _THANKS.search(self._turn.question):
             return self._say.welcome
-        if self._reading.has(ClauseKind.OTHER) and len(self._turn.question.split()) > 1:
-            return self._say.not_kept
-        return self._say.understood if self._turn.question.strip() else self._nothing()
+        if not self._turn.question.strip():
+            return self._nothing()
+        if not self._reading.has(ClauseKind.OTHER) or not key_words(self._turn.question):
+            return self._say.understood
+        is_told = len(self._turn.question.split()) > 1
+        return self._say.not_kept if is_told else self._not_understood()
+
+    def _not_understood(self) -> str:
+        """Reply to a word or two that mean nothing here, with a hint that has not been told yet."""
+        told = "\n".join(self._turn.answered)
+        hints = [one for one in self._say.hints if one not in told]
+        # Not the same first hint in every conversation, and the same one to the same words.
+        chosen = hints[crc32(self._turn.question.encode()) % len(hints)] if hints else ""
+        return f"{self._say.not_understood} {chosen}".rstrip()
 
     def _acknowledge(self, results: Sequence[str]) -> str:
         """What was understood; or why it could not be stored."""
