@@ -14,6 +14,7 @@ from spade_llm.understanding.clauses import THIRD_SPANISH
 from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
 from spade_llm.understanding.features import NOTE, ends, features, is_changed, is_negated
 from spade_llm.understanding.pronouns import leading_noun
+from spade_llm.understanding.reminders import asked_task_verb, is_done_with, is_task_of
 from spade_llm.understanding.replacement import (
     ADDITION,
     COPULA,
@@ -315,11 +316,25 @@ _SAID_OF_SPEAKER = LazyPattern(
 )
 """`The doctor said I can't have aspirin` tells of the speaker."""
 _FOR_TASKS = LazyPattern(
-    r"^[¿\s]*(?:(?:and|y) )?(?:what (?:else )?(?:do (?:i|we) (?:still )?(?:have|need) to do"
-    r"|(?:is|['’]s) (?:still )?(?:left )?to do|(?:is|['’]s) on my to-?do list)"
+    r"^[¿\s]*(?:(?:and|y) )?(?:what(?: else)?(?: do (?:i|we) (?:still )?(?:have|need) to do"
+    r"|(?: is|['’]?s) (?:(?:still )?(?:left|pending)(?: to (?:do|be done))?|(?:still )?to (?:do"
+    r"|be done)|on my to-?do list)"
+    r"| (?:are|were) my (?:open |pending )?(?:tasks|to-?dos|chores|errands|reminders))"
+    r"|(?:is there |do i have )?any(?:thing)? (?:else |left |still )*(?:to do|pending|open)(?:"
+    r" tasks?| to-?dos?)?"
+    r"|(?:do i have |are there )?(?:any |open |pending |unfinished |outstanding )+(?:tasks?"
+    r"|to-?dos|chores"
+    r"|errands)(?: left| to do| pending)?"
+    r"|(?:(?:show|list|tell)(?: me)? )?my (?:open |pending )?(?:tasks|to-?dos|to-?do list|task"
+    r" list|reminders)"
     r"|qu[eé] (?:m[aá]s |cosas )?(?:tengo|tenemos|ten[ií]a|hay) (?:que hacer|pendientes?)"
-    r"|(?:qu[eé] )?(?:me |nos )?(?:queda|falta) (?:algo |alguna cosa )?por hacer"
-    r"|(?:tengo|hay) algo (?:pendiente|que hacer))[\s?]*$",
+    r"|(?:cu[aá]les son |qu[eé] |tengo |hay |dime |ens[eé][ñn]ame |mu[eé]strame )?(?:mis |las |la"
+    r" |mi )?"
+    r"(?:tareas|recordatorios|lista de tareas)(?: (?:me quedan|tengo|hay|quedan|pendientes|por"
+    r" hacer))*"
+    r"|(?:qu[eé] )?(?:me |nos )?(?:queda|falta) (?:algo |alguna cosa )?por hacer|qu[eé] me"
+    r" (?:queda|falta)"
+    r"|(?:tengo|hay|me queda) algo (?:pendiente|que hacer))[\s?]*$",
     _I,
 )
 _AGE_ASKED = LazyPattern(r"\bhow old\b|\bqu[eé] edad\b|\bcu[aá]ntos a[ñn]os (?:ten|tien)", _I)
@@ -330,7 +345,7 @@ _AGE_TOLD = LazyPattern(
     _I,
 )
 _TASK = LazyPattern(
-    r"(?:(?:i|we) (?:have|need|ought|must)\b(?: to\b)?(?! an?\b| the\b| my\b)"
+    r"(?:(?:i|we) (?:have to|need(?: to)?|ought to|must|should)\b(?! an?\b| the\b| my\b)"
     r"|(?:ten(?:go|emos)|hay) (?:que\b|pendiente)|(?:debo|debemos) [^\W\d_]+r\b)",
     _I,
 )
@@ -386,7 +401,8 @@ _FUTURE = LazyPattern(
     _I,
 )
 _ALL = LazyPattern(
-    r"\b(?:all|every|list|things|names|pets|tablets|pills|medicines|meds|medication|clients|customers"
+    r"\b(?:all|every|list|things|names|pets|tablets|pills|medicines|meds|medication|clients"
+    r"|customers"
     r"|pastillas|medicinas|clientes|allergies|hobbies|languages|children|kids|siblings"
     r"|plans|what (?:do|can['’]?t) i (?:like|hate|eat)|what (?:am|is|are) .* allergic"
     r"|a qu[eé] .* al[eé]rgic[oa]|qu[eé] (?:me gusta|odio)|todos|todas|qu[eé] d[ií]as|which days"
@@ -551,8 +567,9 @@ def find_answers(
     things.
     """
     candidates, question = list(candidates), _SAID.sub(" ", question)
-    if _FOR_TASKS.match(question):
-        return _tasks(candidates)
+    if (tasks := _tasks_asked(question, candidates)) is not None:
+        return tasks
+    candidates = _without_done(candidates, question)
     asked = Question.read(_with_being(question, candidates))
     if not asked.concepts and not asked.names and not asked.replaced_by:
         return []
@@ -715,10 +732,25 @@ def _asked_verb(asked: Question) -> frozenset[str]:
     return stems_of(found["verb"]) - light() if found else frozenset()
 
 
-def _tasks(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Tasks that the person still has to do."""
-    found = [one for one in candidates if not one.is_closed and _TASK.match(one.text)]
-    return found[-MAX_ABOUT:]
+def asks_for_tasks(question: str) -> bool:
+    """Check whether a question is for all that the person has to do."""
+    return bool(_FOR_TASKS.match(question))
+
+
+def _tasks_asked(question: str, candidates: Sequence[Candidate]) -> list[Candidate] | None:
+    """Tasks that the person still has to do, if a question is for all of them, or for known ones
+    with a verb (`what do I have to pay?`); else None."""
+    tasks = [one for one in candidates if not one.is_closed and _TASK.match(one.text)]
+    if asks_for_tasks(question):
+        return tasks[-MAX_ABOUT:]
+    verb = asked_task_verb(question)
+    return [one for one in tasks if verb and is_task_of(one.text, verb)][-MAX_ABOUT:] or None
+
+
+def _without_done(candidates: Sequence[Candidate], question: str) -> list[Candidate]:
+    """The candidates without what was done: `I paid the gas` is nothing that I have to pay."""
+    verb = asked_task_verb(question)
+    return [one for one in candidates if not (verb and is_done_with(one.text, verb))]
 
 
 def _successor_of_former(
@@ -1082,7 +1114,8 @@ _WHO_HAS = LazyPattern(
     _I,
 )
 _HANDED_ON = LazyPattern(
-    r"\b(?:passed|lent|gave|given|handed|returned|brought|took|left|back|pas(?:ó|é|ado)|dej(?:ó|é|ado)"
+    r"\b(?:passed|lent|gave|given|handed|returned|brought|took|left|back|pas(?:ó|é|ado)|dej(?:ó|é"
+    r"|ado)"
     r"|prest(?:ó|é|ado)|devolvi(?:ó|ste)|devolví|devuelto|trajo|traído|llev(?:ó|é|ado))\b",
     _I,
 )
@@ -1305,7 +1338,8 @@ def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | 
     not known to be about something else.
     """
     asked = Question.read(question)
-    if not candidates or _HOW_TO.search(question) or _FOR_TASKS.match(question):
+    candidates = _without_done(candidates, question)
+    if not candidates or _HOW_TO.search(question) or asks_for_tasks(question):
         return None
     # Only the first: similarity of meaning alone is weak evidence, and weaker for the next.
     nearest = candidates[0]
@@ -1325,10 +1359,9 @@ def find_possible(
     `recent`: texts of the latest statements of the conversation. A question for a value (`which`,
     `who`) that has no link to any candidate may mean one of them; the latest is returned.
     """
+    candidates = _without_done(candidates, question)
     asked = Question.read(_with_being(question, candidates))
-    if _HOW_TO.search(question):
-        return None
-    if _FOR_TASKS.match(question):
+    if _HOW_TO.search(question) or asks_for_tasks(question):
         return None
     is_open = bool(_FOR_VALUE.search(question))
     possible = [

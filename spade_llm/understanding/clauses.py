@@ -526,6 +526,13 @@ _TOPIC = LazyPattern(
     _I,
 )
 """Key words of a question: `my wifi password`."""
+_MY_LIST = LazyPattern(
+    r"^(?:my|our|mis?|nuestr[oa]s?|la) (?:(?:shopping|grocery|packing|reading|to-?do|task) list"
+    r"|to-?dos"
+    r"|tasks|reminders|lista de (?:la compra|tareas)|tareas|recordatorios)[.!]*$",
+    _I,
+)
+"""Key words of a question for a list."""
 _TASK = LazyPattern(
     r"\b(?:translat\w+|rewrite|rephrase|paraphrase|proofread|summari[sz]e|role-?play\w*|pretend\w*"
     r"|(?:fix|correct|check) (?:the|this|my) (?:spelling|grammar|sentence|text|mistakes?|errors?)"
@@ -1786,7 +1793,7 @@ def _is_note(text: str) -> bool:
 def is_question(text: str) -> bool:
     """Check whether a sentence asks something, also without a question mark."""
     bare = text.strip()
-    if bare.endswith(("?", "？")) or bare.startswith("¿"):
+    if bare.endswith(("?", "？")) or bare.startswith("¿") or _MY_LIST.match(bare):
         return True
     if _SUBORDINATE.match(bare):
         return False

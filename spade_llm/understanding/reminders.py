@@ -1,10 +1,14 @@
-"""Requests to be reminded (`remind me to call Ana`), read as what the person has to do."""
+"""Tasks of the person: requests to be reminded (`remind me to call Ana`), and what is done."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from spade_llm.core.text import LazyPattern
+from spade_llm.search.terms import strip_accents
+from spade_llm.understanding.features import is_changed
+from spade_llm.understanding.vocabulary import stems_of
 
 _I = re.IGNORECASE
 
@@ -102,3 +106,180 @@ def _infinitive(found: re.Match[str]) -> str:
         ending = next(endings, None)
         infinitive = verb.removesuffix(ending[0]) + ending[1] if ending else ""
     return f"{infinitive}{(found['clitic'] or '').strip()}" if infinitive else ""
+
+
+VERB_CHARS = 3
+"""Letters by which forms of a verb are recognized: `pagar`, `pagué`."""
+_TASK = LazyPattern(
+    r"^(?:(?:i|we)(?: (?:have|need|ought) to|['’]ve got to| must| should)"
+    r"|(?:ten(?:go|emos)|hay) que(?: acordar(?:me|nos) de)?|debo|debemos) "
+    # "I should eat less sugar" is never done.
+    r"(?P<verb>[^\W\d_]{2,}) (?P<rest>(?!(?:less|more|fewer|menos|m[aá]s)\b).+)$",
+    _I,
+)
+_PAST = (
+    r"(?:\w+ed|paid|bought|sent|got|did|made|took|rang|wrote|found|gave|brought|sold|told|went|saw"
+    r"|read|put|met)"
+)
+_PARTICIPLE = (
+    r"(?:\w+ed|paid|bought|sent|done|made|taken|written|sold|\w+[ai]d[oa]s?|hech[oa]s?|escrit[oa]s?"
+    r"|puest[oa]s?|devuelt[oa]s?|abiert[oa]s?)"
+)
+_DONE = LazyPattern(
+    r"^(?:(?:all )?done[,.!:]?(?: (?:i|we)(?:['’]ve)?)?|(?:i['’]ve done|ya lo he hecho):"
+    r"|(?:i|we)(?:['’]ve| have)(?: already| just)*"
+    rf"|(?:(?:i|we)(?: already| just| finally)*|just)(?= {_PAST}\b)"
+    r"|(?:ya )?(?:l[ao]s? )?(?:he|hemos)|ya(?: l[ao]s?)?(?= \w+[éí]\b))"
+    r" (?P<verb>[^\W\d_]{2,}) (?P<rest>.+)$"
+    r"|^(?P<past>[^\W\d_]{2,}[éí]|hice|puse|traje|fui)"
+    r" (?P<rest2>(?:el|la|los|las|un|una|mi|mis|al?|con) .+)$",
+    _I,
+)
+_IS_DONE = LazyPattern(
+    r"^(?P<rest>(?:(?:the|my|our|el|la|los|las|mis?|nuestr[oa]s?) )?[^\W\d_][\w-]*"
+    r"(?: (?!is\b|are\b|est[aá]n?\b)[\w-]+){0,3}?)"
+    r"(?: (?:is|are|has been|have been|(?:ya )?(?:est[aá]n?|han? sido)))?"
+    rf"(?: (?:already|now|all|finally|ya))* (?P<verb>{_PARTICIPLE})(?: (?:now|already|ya))*$"
+    rf"|^ya (?:est[aá]n?) (?P<verb2>{_PARTICIPLE}) (?P<rest2>(?:el|la|los|las|mis?) .+)$",
+    _I,
+)
+"""`The rent is paid`, `leche comprada`."""
+_IRREGULAR_PAST = {
+    "paid": "pay", "bought": "buy", "sent": "send", "got": "get", "did": "do", "made": "make",
+    "took": "take", "taken": "take", "rang": "ring", "wrote": "write", "written": "write",
+    "found": "find", "gave": "give", "brought": "bring", "sold": "sell", "told": "tell",
+    "done": "do", "went": "go", "saw": "see", "met": "meet", "hecho": "hacer", "hice": "hacer",
+    "puesto": "poner", "puse": "poner", "traje": "traer", "ido": "ir", "fui": "ir",
+}  # fmt: skip
+_DUE = LazyPattern(r"^(?:(?:my|our|the) )?(?P<rest>.+?)(?:['’]s| is| are) due\b", _I)
+_HANDED_IN = LazyPattern(r"(?:filed|submitted|paid|sent|handed|returned|posted|settled)$", _I)
+_ALL_DONE = LazyPattern(
+    r"^(?:(?:ok(?:ay)?|yes|yep|right|all|that['’]?s|that is|it['’]?s|it is|i['’]?m|just|already"
+    r"|vale"
+    r"|s[ií]|bueno|ya)[, ]+)*(?:(?:done|finished)(?: it| that)?"
+    r"|(?:i|we)(?:['’]ve| have)? (?:just |already |finally )*(?:done|did|finished|completed)"
+    r" (?:it|that|this|so)|hech[oa]s?|list[oa]|est[aá]|terminad[oa]|acabad[oa]"
+    r"|l[ao]s? (?:he hecho|hice|he terminado|termin[eé]))(?: now| already| today| ya)*[.!]*$",
+    _I,
+)
+"""It says that something is done, but not what: `done!`, `ya lo hice`."""
+_IT_IS_DONE = LazyPattern(
+    r"^(?P<before>(?:i|we)(?:['’]ve| have)? (?:just |already |finally )*(?P<verb>[^\W\d_]+)) "
+    r"(?:it|them|that)$|^(?P<ya>ya )?l[ao]s? (?P<before2>(?:he |hemos )?(?P<verb2>[^\W\d_]{3,}))$",
+    _I,
+)
+"""`I've renewed it`, `ya lo he renovado`."""
+_DATE = LazyPattern(
+    r",? (?:on|at|by|before|until|tomorrow|today|tonight|this|next|el (?:lunes|martes|mi[eé]rcoles"
+    r"|jueves|viernes|s[aá]bado|domingo|\d)|a las?|antes|hoy|ma[ñn]ana|este|esta)\b.*$",
+    _I,
+)
+
+
+def says_done(text: str, task: str) -> bool:
+    """Check whether a statement says that a task is done: `I've paid the gas` after `I have to pay
+    the gas bill on Friday`."""
+    todo, due = _TASK.match(task), _DUE.match(task)
+    verb, rest = _what_is_done(text) if todo or due else ("", "")
+    if due and _HANDED_IN.match(verb):
+        return bool(stems_of(due["rest"]) & stems_of(rest))
+    if not (todo and verb) or is_changed(todo["rest"]):
+        return False
+    return _is_same_verb(verb, todo["verb"]) and bool(stems_of(todo["rest"]) & stems_of(rest))
+
+
+def says_other_done(text: str, task: str) -> bool:
+    """Check whether a statement says that something else was done with the verb of a task: `I paid
+    the gas` after `I have to pay the rent`."""
+    todo = _TASK.match(task)
+    verb, _ = _what_is_done(text) if todo else ("", "")
+    is_same = todo is not None and bool(verb) and _is_same_verb(verb, todo["verb"])
+    return is_same and not says_done(text, task)
+
+
+def _what_is_done(text: str) -> tuple[str, str]:
+    """The verb and the object of a statement that something is done; empty if it says no such
+    thing."""
+    found = _DONE.match(text)
+    if found:
+        return found["verb"] or found["past"], found["rest"] or found["rest2"]
+    found = _IS_DONE.match(text)
+    return (found["verb"] or found["verb2"], found["rest"] or found["rest2"]) if found else ("", "")
+
+
+def _is_same_verb(done: str, todo: str) -> bool:
+    done, todo = done.lower(), todo.lower()
+    verbs = (strip_accents(one) for one in (todo, _IRREGULAR_PAST.get(done, done)))
+    return len({one[:VERB_CHARS] for one in verbs}) == 1
+
+
+def may_say_done(text: str) -> bool:
+    """Check whether a text has the form of one that says that a task is done."""
+    return any(one.match(text) for one in (_ALL_DONE, _IT_IS_DONE, _IS_DONE))
+
+
+def with_done_task(text: str, known: Sequence[str], *, last: str) -> str:
+    """A text that says that a task is done, as a sentence about it: `I've renewed it`, `rent paid`
+    and `done!` become `I've renewed my passport`, `I've paid the rent` and `I've done: clean the
+    kitchen`; empty if it says nothing of the kind.
+
+    `known`: statements that hold, oldest first; `last`: the one that is meant without a verb.
+    """
+    if _ALL_DONE.match(text):
+        todo = _TASK.match(last)
+        begin = "I've done" if _is_english(last) else "Ya lo he hecho"
+        return f"{begin}: {todo['verb']} {_object(todo)}" if todo else ""
+    verb = before = ""
+    if found := _IT_IS_DONE.match(text):
+        before = found["before"] or f"{found['ya'] or ''}{found['before2']}"
+        verb = before.split()[-1]
+    elif found := _IS_DONE.match(text):
+        verb = found["verb"] or found["verb2"]
+    tasks = (one for one in reversed(known) if verb and (before or says_done(text, one)))
+    for task in tasks:
+        todo = _TASK.match(task)
+        if todo and _is_same_verb(verb, todo["verb"]):
+            masculine = _ENDING.sub("o", verb)
+            said = f"I've {verb}" if _is_english(task) else f"Ya he {masculine}"
+            return f"{before or said} {_object(todo)}"
+    return ""
+
+
+_ENDING = LazyPattern(r"[oa]s?$", _I)
+
+
+def _is_english(task: str) -> bool:
+    return task[:1].lower() in ("i", "w")
+
+
+def _object(todo: re.Match[str]) -> str:
+    """Whatever a task is about, without its date."""
+    return _DATE.sub("", todo["rest"])
+
+
+def asked_task_verb(question: str) -> str:
+    """The verb of a question for tasks of one kind: `what do I have to pay?`; empty for others."""
+    found = _TASKS_OF_VERB.match(question)
+    return str(found["verb"] or found["verb2"]) if found else ""
+
+
+_TASKS_OF_VERB = LazyPattern(
+    r"^[¿\s]*(?:(?:and|y) )?(?:(?:who|what|which \w+)(?: else)? (?:do (?:i|we) (?:still )?(?:have"
+    r"|need)"
+    r" to|must (?:i|we)) (?!do\b|know\b|be\b)(?P<verb>[^\W\d_]{2,})"
+    r"|(?:a )?qu(?:[eé]|i[eé]n) (?:m[aá]s )?(?:(?:tengo|tenemos) que|me (?:falta|queda) por|debo) "
+    r"(?!hacer\b|saber\b)(?P<verb2>[^\W\d_]{2,}r))[\s?]*$",
+    _I,
+)
+
+
+def is_task_of(text: str, verb: str) -> bool:
+    """Check whether a statement is a task with this verb."""
+    found = _TASK.match(text)
+    return found is not None and _is_same_verb(verb, found["verb"])
+
+
+def is_done_with(text: str, verb: str) -> bool:
+    """Check whether a statement says that something was done, with this verb."""
+    done, _ = _what_is_done(text)
+    return bool(done) and _is_same_verb(done, verb)

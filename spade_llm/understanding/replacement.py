@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
-from spade_llm.search.terms import split_words, strip_accents
+from spade_llm.search.terms import split_words
 from spade_llm.understanding.clauses import FINITE
 from spade_llm.understanding.features import (
     NOTE,
@@ -24,6 +24,7 @@ from spade_llm.understanding.features import (
     is_negated,
 )
 from spade_llm.understanding.pronouns import leading_noun, subject_name
+from spade_llm.understanding.reminders import says_done, says_other_done
 from spade_llm.understanding.vocabulary import (
     WEEKDAY_CONCEPTS,
     ValueType,
@@ -57,31 +58,6 @@ STEM_CHARS = 5
 """Characters by which two words of a class are told apart."""
 REASON = LazyPattern(r",? (?:because|porque|ya que|puesto que) .*$", re.IGNORECASE)
 """Reasons: no part of what changed."""
-VERB_CHARS = 3
-"""Letters by which forms of a verb are recognized: `pagar`, `pagué`."""
-_TASK = LazyPattern(
-    r"^(?:(?:i|we) (?:have|need) to|(?:ten(?:go|emos)|hay) que(?: acordar(?:me|nos) de)?) "
-    r"(?P<verb>[^\W\d_]{3,}) (?P<rest>.+)$",
-    re.IGNORECASE,
-)
-_DONE = LazyPattern(
-    r"^(?:(?:all )?done[,.!:]?(?: (?:i|we)(?:['’]ve)?)?|(?:i|we)(?:['’]ve| have)(?: already| just)*"
-    r"|(?:i|we)(?: already| just| finally)*(?= (?:\w+ed|paid|bought|sent|got|did|made|took|rang"
-    r"|wrote|found|gave|brought|sold|told)\b)"
-    r"|(?:ya )?(?:l[ao]s? )?(?:he|hemos)|ya(?: l[ao]s?)?(?= \w+[éí]\b))"
-    r" (?P<verb>[^\W\d_]{3,}) (?P<rest>.+)$"
-    r"|^(?P<past>[^\W\d_]{2,}[éí]) (?P<rest2>(?:el|la|los|las|un|una|mi|mis|al?|con) .+)$",
-    re.IGNORECASE,
-)
-_IRREGULAR = {
-    "paid": "pay", "bought": "buy", "sent": "send", "got": "get", "did": "do", "made": "make",
-    "took": "take", "rang": "ring", "wrote": "write", "found": "find", "gave": "give",
-    "brought": "bring", "sold": "sell", "told": "tell", "done": "do",
-}  # fmt: skip
-_DUE = LazyPattern(r"^(?:(?:my|our|the) )?(?P<rest>.+?)(?:['’]s| is| are) due\b", re.IGNORECASE)
-_HANDED_IN = LazyPattern(
-    r"(?:filed|submitted|paid|sent|handed|returned|posted|settled)$", re.IGNORECASE
-)
 WHEN = (
     r"(?:(?:,? \d[\d.,]* ?(?:mg|mcg|µg|g|ml)\b)?(?: (?:in the|at|with|por las?) \w+"
     # "Tennis on Mondays and football on Fridays", but not "I work on Mondays and Fridays".
@@ -389,12 +365,12 @@ def replaces(new: Statement, old: str) -> bool:
 def _replaces_by_rule(new: Statement, old: str) -> bool:
     new = replace(new, text=REASON.sub("", new.text))
     old_in_first_person = _SELF.sub("I", old)
-    ends_it = _has_successor(new.text, old) or _is_back(new.text, old) or _is_done(new.text, old)
+    ends_it = _has_successor(new.text, old) or _is_back(new.text, old) or says_done(new.text, old)
     if ends_it or _is_other_plan(new, old_in_first_person):
         return True
     one, other = features(new.text), features(_SINCE.sub("", old_in_first_person))
     is_apart = one.is_reported or one.is_plan or other.is_reported
-    is_apart = is_apart or tells_difference(new.text)
+    is_apart = is_apart or tells_difference(new.text) or says_other_done(new.text, old)
     if is_apart or is_beside(new.text, old_in_first_person):
         return False
     if ends(new.text, other.concepts) and ends(new.text, other.concepts - _unsaid(old)):
@@ -431,22 +407,6 @@ _PLANNED = LazyPattern(
     r"|queremos|me gustar[ií]a|voy a|vamos a|pienso) [\w-]+(?= )",
     _I,
 )
-
-
-def _is_done(new: str, task: str) -> bool:
-    """Check whether a statement says that a task is done: `I've paid the gas` after `I have to pay
-    the gas bill on Friday`."""
-    todo, done, due = _TASK.match(task), _DONE.match(new), _DUE.match(task)
-    if not done:
-        return False
-    verb, rest = (done["verb"] or done["past"]).lower(), stems_of(done["rest"] or done["rest2"])
-    if due and _HANDED_IN.match(verb):
-        return bool(stems_of(due["rest"]) & rest)
-    if not todo or is_changed(todo["rest"]):
-        return False
-    verbs = (strip_accents(one) for one in (todo["verb"].lower(), _IRREGULAR.get(verb, verb)))
-    is_same = len({one[:VERB_CHARS] for one in verbs}) == 1
-    return is_same and bool(stems_of(todo["rest"]) & rest)
 
 
 def is_beside(new: str, old: str) -> bool:

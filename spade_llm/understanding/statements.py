@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
@@ -47,6 +46,7 @@ from spade_llm.understanding.pronouns import (
     with_person,
     with_role,
 )
+from spade_llm.understanding.reminders import may_say_done, with_done_task
 from spade_llm.understanding.replacement import (
     COPULA,
     INTRODUCES,
@@ -90,7 +90,7 @@ from spade_llm.understanding.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
 
 _I = re.IGNORECASE
@@ -184,7 +184,8 @@ _NAMED_BY_THEM = LazyPattern(
 )
 _SOMEONE = LazyPattern(r"\b(?:some(?:one|body) new|alguien)\b", _I)
 _COMPLEMENT = LazyPattern(
-    r"^(?:\d+|two|three|four|five|six|dos|tres|cuatro|cinco|seis|for|with|in|at|on|to|from|of|because|since|para|con|en|del?|por"
+    r"^(?:\d+|two|three|four|five|six|dos|tres|cuatro|cinco|seis|for|with|in|at|on|to|from|of"
+    r"|because|since|para|con|en|del?|por"
     r"|an? [^,;]* (?:called|named))\b",
     _I,
 )
@@ -218,6 +219,7 @@ class Reading:
             or one.kind is ClauseKind.UNREAL
             or is_denial(one.text)
             or may_change_list(one.text)
+            or may_say_done(one.text)
             for one in self.clauses
             if one.kind is not ClauseKind.QUESTION
         )
@@ -289,7 +291,7 @@ def _read_clauses(
         if clause.kind is ClauseKind.UNREAL and known:
             takes_back = known[-1] if TAKEN_BACK.match(clause.text) else takes_back
             statements += _behind_joke(clause.text, known)
-        clause = _as_statement(clause, chain(remembered, known))
+        clause = _as_statement(clause, remembered, known)
         if clause.kind not in (ClauseKind.STATEMENT, ClauseKind.OTHER):
             continue
         is_bare = clause.kind is ClauseKind.OTHER and _CONTINUED.match(clause.text)
@@ -397,11 +399,15 @@ def _is_result(text: str, before: str, found: Sequence[Statement]) -> bool:
     return is_new and bool(_IT_IS.match(text)) and announces(before)
 
 
-def _as_statement(clause: Clause, every: Iterable[str]) -> Clause:
+def _as_statement(clause: Clause, remembered: Sequence[str], known: Sequence[str]) -> Clause:
     """A clause of no known form as a statement, if it begins with a name of an earlier one and
     tells more of it: `Mira naps after lunch`, whatever the verb is. A request that changes a list
-    of the person (`add butter`) tells something, too."""
-    every = list(every)
+    of the person (`add butter`) tells something, too, and so does `done!` after a task."""
+    every = [*remembered, *known]
+    if clause.kind is not ClauseKind.QUESTION and (
+        done := with_done_task(clause.text, every, last=known[-1] if known else "")
+    ):
+        return replace(clause, kind=ClauseKind.STATEMENT, text=done)
     if clause.kind is ClauseKind.REQUEST and change_of_list(clause.text, every):
         return replace(clause, kind=ClauseKind.OTHER)
     found = _NAME_FIRST.match(clause.text) if clause.kind is ClauseKind.OTHER else None

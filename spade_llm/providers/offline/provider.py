@@ -42,6 +42,7 @@ from spade_llm.providers.quoted_context import MESSAGE
 from spade_llm.search.language import key_words
 from spade_llm.understanding.answers import (
     Candidate,
+    asks_for_tasks,
     find_about,
     find_answers,
     find_nearest,
@@ -120,6 +121,7 @@ class Phrases:
     """Headings of the list of everything that is known."""
     nothing_remembered: str
     nothing_to_forget: str
+    nothing_to_do: str
     unanswered: str
     """Reply to a question that stands beside a statement."""
     passage: str
@@ -256,8 +258,7 @@ class _Rules:
         if reading.takes_back or reading.is_off_the_record:
             replies.append(self._say.taken_back)
         if asked := self._question():
-            may_search = is_personal(asked)
-            answer = self._answer(asked, results[stored:], may_search=may_search)
+            answer = self._answer(asked, results[stored:], may_search=is_personal(asked))
             if not isinstance(answer, str):
                 return answer
             is_unknown = answer in self._unknowns()
@@ -282,7 +283,7 @@ class _Rules:
 
     def _unknown(self, answer: str) -> str:
         """Reply to what nothing is known about: `answer`, unless it is no question."""
-        if not key_words(self._turn.question):
+        if not re.search(r"\w", self._turn.question):
             # `👍` and `...` are no question, `?` is one.
             return self._not_understood() if self._reading.questions else self._say.understood
         if self._reading.questions or _MINE.search(self._turn.question):
@@ -358,6 +359,8 @@ class _Rules:
 
     def _answer(self, asked: str, results: Sequence[str], *, may_search: bool) -> OfflineStep:
         """The line that answers; else passages of documents; else tool calls that may find it."""
+        if asks_for_tasks(asked):
+            return self._tasks(asked, results)
         candidates = self._candidates(results)
         passages = self._passages(asked)
         is_own = is_about_speaker(asked)
@@ -375,20 +378,32 @@ class _Rules:
             return self._calls("search_memories", [{"query": query}])
         if passages:
             return passages
-        by_text = {one.text: one for one in candidates}
-        recalled = (m.text for m in self._turn.context.memories if m.kind in KNOWLEDGE_KINDS)
-        nearest = [by_text[text] for text in (*recalled, *_listed(results)) if text in by_text]
-        recent = self._told.current[-RECENT_STATEMENTS:]
-        if is_personal(asked):
-            near = find_nearest(asked, nearest) or find_possible(asked, candidates, recent)
-        else:
-            near = find_possible(asked, candidates, ())
+        near = self._possible_answer(asked, candidates, results)
         if near:
             return self._say.perhaps.format(self._line(near))
         # Neither a list of memories nor an empty one: the words of the tool.
         if results and not any(_IS_EMPTY.match(one) or _listed([one]) for one in results):
             return "\n".join(results)
         return self._say.nothing_remembered if may_search else self._nothing()
+
+    def _possible_answer(
+        self, asked: str, candidates: Sequence[Candidate], results: Sequence[str]
+    ) -> Candidate | None:
+        """The statement nearest in meaning, or with a value of the expected type."""
+        by_text = {one.text: one for one in candidates}
+        recalled = (m.text for m in self._turn.context.memories if m.kind in KNOWLEDGE_KINDS)
+        nearest = [by_text[text] for text in (*recalled, *_listed(results)) if text in by_text]
+        recent = self._told.current[-RECENT_STATEMENTS:]
+        if not is_personal(asked):
+            return find_possible(asked, candidates, ())
+        return find_nearest(asked, nearest) or find_possible(asked, candidates, recent)
+
+    def _tasks(self, asked: str, results: Sequence[str]) -> OfflineStep:
+        """All that the person has to do: more than what is recalled for the words of a question."""
+        if not results and "list_memories" in self._tools:
+            return self._calls("list_memories", [{"category": "fact", "limit": LISTED_MEMORIES}])
+        found = find_answers(asked, self._candidates(results))
+        return "\n".join(map(self._line, found)) or self._say.nothing_to_do
 
     def _candidates(self, results: Sequence[str]) -> list[Candidate]:
         """Statements that may answer, oldest first: of old conversations and stored ones, and those
