@@ -337,6 +337,24 @@ _FOR_TASKS = LazyPattern(
     r"|(?:tengo|hay|me queda) algo (?:pendiente|que hacer))[\s?]*$",
     _I,
 )
+_FOR_TASTES = LazyPattern(
+    r"^[¿\s]*(?:(?:and|y) )?(?:what(?: else| things)? (?P<no>do(?:n['’]?t| not) )?(?:do )?(?:i|we)"
+    r" (?:really |also |most )*(?:like|love|enjoy|(?P<hate>dislike|hate|not like))"
+    r"(?: to do| doing)?(?: (?:the )?most)?"
+    r"|what are my (?:(?P<both>likes and dislikes|tastes|preferences)|likes|(?P<dislikes>dislikes))"
+    r"|qu[eé] (?:m[aá]s |cosas )?(?:(?P<nunca>no )?(?:me|nos) (?:gustan?|encantan?)(?: hacer)?"
+    r"|(?P<odio>odio|detesto|no soporto))"
+    r"|(?:cu[aá]les son mis|qu[eé]) (?P<gustos>gustos|preferencias)(?: tengo)?)[\s?]*$",
+    _I,
+)
+_OWN_TASTE = LazyPattern(
+    r"^(?!.*(?:\bwould (?:like|love)|['’]d (?:like|love)|\b(?:looks?|feels?|sounds?) like|used to))"
+    r"(?:(?:i|we|i['’]\w+|we['’]\w+)\b|(?:my|our) [^,;]{0,20}favou?rite"
+    r"|(?:a m[ií],? )?(?:(?:no|s[ií]|tampoco|tambi[eé]n) )?(?:(?:me|nos)\b|odio|detesto|soporto"
+    r"|aguanto"
+    r"|prefiero|adoro|amo|soy)|(?:mis?|nuestr[oa]) [^,;]{0,20}favorit)",
+    _I,
+)
 _AGE_ASKED = LazyPattern(r"\bhow old\b|\bqu[eé] edad\b|\bcu[aá]ntos a[ñn]os (?:ten|tien)", _I)
 _AGE_TOLD = LazyPattern(
     r"\b(?:(?:ten(?:go|emos)|tiene[ns]?) (?:\S+ ){1,3}?a[ñn]os"
@@ -567,8 +585,8 @@ def find_answers(
     things.
     """
     candidates, question = list(candidates), _SAID.sub(" ", question)
-    if (tasks := _tasks_asked(question, candidates)) is not None:
-        return tasks
+    if (listed := _listed_answers(question, candidates)) is not None:
+        return listed
     candidates = _without_done(candidates, question)
     asked = Question.read(_with_being(question, candidates))
     if not asked.concepts and not asked.names and not asked.replaced_by:
@@ -737,14 +755,40 @@ def asks_for_tasks(question: str) -> bool:
     return bool(_FOR_TASKS.match(question))
 
 
-def _tasks_asked(question: str, candidates: Sequence[Candidate]) -> list[Candidate] | None:
-    """Tasks that the person still has to do, if a question is for all of them, or for known ones
-    with a verb (`what do I have to pay?`); else None."""
+def asks_for_tastes(question: str) -> bool:
+    """Check whether a question is for all that the person likes, or dislikes."""
+    return bool(_FOR_TASTES.match(question))
+
+
+def asks_for_list(question: str) -> bool:
+    """Check whether a question is for all things of a kind: nothing similar answers it."""
+    return asks_for_tasks(question) or asks_for_tastes(question)
+
+
+def _listed_answers(question: str, candidates: Sequence[Candidate]) -> list[Candidate] | None:
+    """Tastes of the person, or tasks that they still have to do, if a question is for all of them,
+    or for known tasks with a verb (`what do I have to pay?`); else None."""
+    if found := _FOR_TASTES.match(question):
+        has_both = bool(found["both"] or found["gustos"])
+        is_negative = any(found[one] for one in ("no", "hate", "dislikes", "nunca", "odio"))
+        tastes = [one for one in candidates if not one.is_closed and _OWN_TASTE.match(one.text)]
+        wanted = (_like, _dislike) if has_both else (_dislike if is_negative else _like,)
+        return [one for one in tastes if any(does(one.text) for does in wanted)][-MAX_ABOUT:]
     tasks = [one for one in candidates if not one.is_closed and _TASK.match(one.text)]
     if asks_for_tasks(question):
         return tasks[-MAX_ABOUT:]
     verb = asked_task_verb(question)
     return [one for one in tasks if verb and is_task_of(one.text, verb)][-MAX_ABOUT:] or None
+
+
+def _like(text: str) -> bool:
+    said = features(text)
+    return "like" in said.concepts and not (said.subject or said.is_denial)
+
+
+def _dislike(text: str) -> bool:
+    said = features(text)
+    return "dislike" in said.concepts and not said.subject
 
 
 def _without_done(candidates: Sequence[Candidate], question: str) -> list[Candidate]:
@@ -1339,7 +1383,7 @@ def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | 
     """
     asked = Question.read(question)
     candidates = _without_done(candidates, question)
-    if not candidates or _HOW_TO.search(question) or asks_for_tasks(question):
+    if not candidates or _HOW_TO.search(question) or asks_for_list(question):
         return None
     # Only the first: similarity of meaning alone is weak evidence, and weaker for the next.
     nearest = candidates[0]
@@ -1361,7 +1405,7 @@ def find_possible(
     """
     candidates = _without_done(candidates, question)
     asked = Question.read(_with_being(question, candidates))
-    if _HOW_TO.search(question) or asks_for_tasks(question):
+    if _HOW_TO.search(question) or asks_for_list(question):
         return None
     is_open = bool(_FOR_VALUE.search(question))
     possible = [

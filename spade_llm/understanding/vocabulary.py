@@ -353,7 +353,7 @@ _PHRASES = (
     (r"^(?:yo )?soy (?!de\b|al[eé]rg|muy\b|m[aá]s\b|el\b|la\b|vegan|vegetar|cel[ií]ac|diab|budis|cat[oó]l|musulm|jud[ií]|ate[oa]|agn[oó]|cristian|evang|viud|solter|casad|divorc|separ|hij[oa]|zurd|diestr|hincha|fan\b|intoler|hipert|asm[aá]|soci[oa]|miembro|padre|madre|abuel|gemel|t[ií][oa]\b)\w+", "work role"),
     (r"(?:['’](?:m|s|re)|\b(?:am|is|are|comes?|came)) (?:originally )?from\b|\bwhere .* from\b|\bam i from\b|\bfrom\?$|\bsoy de\b|\bde d[oó]nde soy\b|^i['’]?m an? (?:\w+ ){1,3}from (?-i:[A-ZÁÉÍÓÚÑ])", "origin"),
     (r"\bborn (?:in|at)\b|\bnac[ií] en\b", "origin"),
-    (r"\bcan(?:['’]t|not) (?:stand|bear|abide)\b|\bdo(?:es)?n['’]t (?:really )?like\b|\bno (?:me )?(?:gusta|soporto)n?\b", "dislike"),
+    (r"\bcan(?:['’]t|not) (?:stand|bear|abide)\b|\bdo(?:es)?(?:n['’]t| not) (?:really )?like\b|\bno (?:me )?(?:gusta|soporto)n?\b", "dislike"),
     (r"\bcan(?:['’]t|not)(?: i)? (?:eat|have)\b|\bno puedo (?:comer|tomar)\b|\bprohib\w+", "allergy health food"),
     (r"\ballerg\w+|\bal[eé]rgi\w+", "food"),
     (r"(?:\b(?:my|our|his|her|their)(?: new| old)?|\b(?:the )?new|^\W*|[,;:.]) ?number\b(?! of\b| plate)|\bphone number\b|\bn[uú]mero de tel[eé]fono\b", "phone"),

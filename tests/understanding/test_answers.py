@@ -784,3 +784,26 @@ def test_named_children_are_found_and_listed_by_their_noun() -> None:
 )
 def test_a_word_is_no_typo_of_another_word(word: str, other: str) -> None:
     assert not concepts_of(word) & concepts_of(other)
+
+
+LIKED = ["I like jazz and old films", "My favourite colour is green", "Prefiero el té al café"]
+DISLIKED = ["I do not like olives", "No soporto el frío"]
+TASTES = [*LIKED, *DISLIKED, "My sister likes opera", "I'd like to go to Rome", "I live in Bath"]
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("what do I like?", LIKED),
+        ("¿qué me gusta?", LIKED),
+        ("¿qué cosas me gustan?", LIKED),
+        ("what don't I like?", DISLIKED),
+        ("¿qué no me gusta?", DISLIKED),
+        ("what are my likes and dislikes?", [*LIKED, *DISLIKED]),
+        ("¿cuáles son mis gustos?", [*LIKED, *DISLIKED]),
+    ],
+)
+def test_all_tastes_are_listed_in_either_language(question: str, answers: list[str]) -> None:
+    found = find_answers(question, [Candidate(text=text) for text in TASTES])
+
+    assert [one.text for one in found] == answers

@@ -42,6 +42,7 @@ from spade_llm.providers.quoted_context import MESSAGE
 from spade_llm.search.language import key_words
 from spade_llm.understanding.answers import (
     Candidate,
+    asks_for_list,
     asks_for_tasks,
     find_about,
     find_answers,
@@ -359,8 +360,8 @@ class _Rules:
 
     def _answer(self, asked: str, results: Sequence[str], *, may_search: bool) -> OfflineStep:
         """The line that answers; else passages of documents; else tool calls that may find it."""
-        if asks_for_tasks(asked):
-            return self._tasks(asked, results)
+        if asks_for_list(asked):
+            return self._list(asked, results)
         candidates = self._candidates(results)
         passages = self._passages(asked)
         is_own = is_about_speaker(asked)
@@ -398,12 +399,15 @@ class _Rules:
             return find_possible(asked, candidates, ())
         return find_nearest(asked, nearest) or find_possible(asked, candidates, recent)
 
-    def _tasks(self, asked: str, results: Sequence[str]) -> OfflineStep:
-        """All that the person has to do: more than what is recalled for the words of a question."""
+    def _list(self, asked: str, results: Sequence[str]) -> OfflineStep:
+        """All tasks or tastes: more than what is recalled for the words of a question."""
+        is_for_tasks = asks_for_tasks(asked)
         if not results and "list_memories" in self._tools:
-            return self._calls("list_memories", [{"category": "fact", "limit": LISTED_MEMORIES}])
+            category = "fact" if is_for_tasks else "preference"
+            return self._calls("list_memories", [{"category": category, "limit": LISTED_MEMORIES}])
         found = find_answers(asked, self._candidates(results))
-        return "\n".join(map(self._line, found)) or self._say.nothing_to_do
+        unknown = self._say.nothing_to_do if is_for_tasks else self._say.nothing_remembered
+        return "\n".join(map(self._line, found)) or unknown
 
     def _candidates(self, results: Sequence[str]) -> list[Candidate]:
         """Statements that may answer, oldest first: of old conversations and stored ones, and those
