@@ -16,6 +16,7 @@ from spade_llm.assistant.turn.document_tools import DocumentListing, PersonDocum
 from spade_llm.assistant.turn.turn_recorder import UsageTotals
 from spade_llm.core.errors import NotFound, RequestError, ServiceError, StorageFailed
 from spade_llm.core.text import pluralize, single_line
+from spade_llm.providers.model import OFFLINE
 from spade_llm.rag.names import MAX_SOURCE_CHARS, is_personal_namespace, personal_namespace
 
 if TYPE_CHECKING:
@@ -71,6 +72,8 @@ def total_usage(spent: Iterable[UsageTotals]) -> UsageTotals:
 
 
 def usage_text(spent: UsageTotals) -> str:
+    if spent.turns and not spent.model_calls:
+        return f"answers: {spent.turns}, tool calls: {spent.tool_calls}, no language model was used"
     tokens = f"{spent.prompt_tokens} + {spent.completion_tokens}"
     if spent.estimated_tokens:
         tokens += f" ({spent.estimated_tokens} of them estimated)"
@@ -110,6 +113,8 @@ def _lines(record: TurnRecord, texts: Mapping[str, str]) -> Iterator[str]:
 def _model_line(call: ModelCallRecord) -> str:
     if call.error:
         return f"Model: {call.model}, no whole answer ({call.error}), {call.seconds:.2f} s"
+    if call.model == OFFLINE:
+        return f"Model: none, simple rules answered, {call.seconds:.2f} s"
     note = ", estimated" if call.is_estimated else ""
     tokens = f"{call.prompt_tokens} + {call.completion_tokens} tokens{note}"
     return f"Model: {call.model}, {tokens}, {call.seconds:.2f} s"

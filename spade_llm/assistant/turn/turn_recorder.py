@@ -20,7 +20,14 @@ from spade_llm.core.arguments import check_private
 from spade_llm.core.errors import ModelError, StorageFailed
 from spade_llm.core.text import single_line, tokens_from_chars
 from spade_llm.providers.fallback import FallbackModel, ModelHealth
-from spade_llm.providers.model import Completion, ReplaceableModel, TextDelta, Usage, closing_stream
+from spade_llm.providers.model import (
+    OFFLINE,
+    Completion,
+    ReplaceableModel,
+    TextDelta,
+    Usage,
+    closing_stream,
+)
 from spade_llm.rag.cited_answers import citation_label
 from spade_llm.search.memory_query import Origin
 
@@ -350,7 +357,8 @@ class InstrumentedModel:
         self, messages: Sequence[ContextMessage], tools: Sequence[ToolSpec]
     ) -> AsyncIterator[_MeasuredCall]:
         call = _MeasuredCall(self.name, messages, tools)
-        if call.recorder is not None:
+        # Rules are no model, and have no tokens.
+        if call.recorder is not None and self.name != OFFLINE:
             # Before the call: a kill loses its tokens, and never the call.
             await call.recorder.spend(UsageTotals(model_calls=1))
         # Detached: stream() yields inside, where a span must not become current.
@@ -401,8 +409,8 @@ class _MeasuredCall:
 
     async def end(self, span: tracing.Span) -> None:
         seconds = time.perf_counter() - self._began
-        usage, is_estimated = self._usage()
         answered_by = (self.completion and self.completion.model) or self._model
+        usage, is_estimated = (Usage(), False) if answered_by == OFFLINE else self._usage()
         call = ModelCallRecord(
             model=answered_by,
             seconds=seconds,
@@ -420,7 +428,7 @@ class _MeasuredCall:
                     prompt_tokens=call.prompt_tokens,
                     completion_tokens=call.completion_tokens,
                     estimated_tokens=tokens if call.is_estimated else 0,
-                    model_seconds=call.seconds,
+                    model_seconds=call.seconds if self._model != OFFLINE else 0.0,
                 )
             )
         if span.is_recorded:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import pytest
 
+from spade_llm.assistant.commands.reports import usage_text
 from spade_llm.assistant.middleware.usage_ledger import UsageLedger
 from spade_llm.assistant.turn.prompt import call_message
 from spade_llm.assistant.turn.recall import RecallResult
@@ -18,7 +19,13 @@ from spade_llm.assistant.turn.turn_recorder import (
     recording,
 )
 from spade_llm.core.errors import ModelUnavailable
-from spade_llm.providers import Completion, FallbackModel, ScriptedProvider, TextDelta
+from spade_llm.providers import (
+    Completion,
+    FallbackModel,
+    OfflineProvider,
+    ScriptedProvider,
+    TextDelta,
+)
 from spade_llm.providers.model import (
     NonStreamingModel,
     ReplaceableModel,
@@ -44,6 +51,15 @@ async def a_turn() -> AsyncIterator[tuple[UsageLedger, TurnRecorder]]:
         recorder = TurnRecorder(ledger, peer=PEER)
         with recording(recorder):
             yield ledger, recorder
+
+
+async def test_rules_are_no_model_and_use_no_tokens() -> None:
+    async with a_turn() as (ledger, recorder):
+        await InstrumentedModel(OfflineProvider()).complete(QUESTION)
+        spent = await ledger.of_today(PEER)
+
+    assert spent == UsageTotals(turns=1)
+    assert usage_text(spent) == "answers: 1, tool calls: 0, no language model was used"
 
 
 async def test_tokens_are_as_the_server_counted_them() -> None:
