@@ -528,7 +528,8 @@ def _add_doctor(commands: Commands[argparse.ArgumentParser]) -> None:
     doctor.add_argument(
         "--host",
         action="store_true",
-        help="check a multi-user server: certificates, names, accounts, limits, clock",
+        help="check a multi-user server: certificates, names, accounts, limits, clock; that of"
+        " --server, else of the folder that `host prepare` made (--data), else of the running `up`",
     )
     doctor.add_argument(
         "--web-url", type=optional_line, metavar="URL", help="URL of its uploads and web chat"

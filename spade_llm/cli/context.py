@@ -213,9 +213,11 @@ async def agent_place(
 
 
 def _running_above(data: Path) -> str:
-    """Clause that names the data directory of an `up` that was started in a folder above."""
-    for folder in data.parent.parents:
-        if (other := folder / data.name).is_dir() and read_run_record(other) is not None:
+    """Clause that names the data directory of an `up` that was started in a folder above, or in
+    this folder, which was named instead of its data."""
+    above = (folder / data.name for folder in data.parent.parents)
+    for other in (data / default_data_directory().name, *above):
+        if other.is_dir() and read_run_record(other) is not None:
             return f" ({str(other)!r} has a running one)"
     return ""
 

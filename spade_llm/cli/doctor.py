@@ -161,14 +161,19 @@ async def _doctor(options: argparse.Namespace) -> int:
 async def _deployment(
     options: argparse.Namespace, data: Path, specs: Sequence[DeploymentSpec]
 ) -> list[Check]:
-    """Checks of the private `up`, or (with --host) of a multi-user server."""
+    """Checks of the private `up`, or (with --host) of a multi-user server: that of --server, else
+    that of the prepared deployment in --data, else that of the running `up`."""
     if not options.host:
         gateways = await check_gateways(specs, data)
         return [*await check_run(data), *await check_agents(data), *gateways]
     from spade_llm.cli.doctor_hosting import check_host
-    from spade_llm.cli.host import PEOPLE_FOLDER
+    from spade_llm.cli.host import PEOPLE_FOLDER, prepared_server
 
     try:
+        server = None if options.server else prepared_server(data)
+        if server is not None:
+            options.server, options.domain = f"localhost:{server.port}", server.domain
+            options.web_url = options.web_url or server.web_url
         cli_context = find_context(options)
         if cli_context.ca is None:
             cli_context = replace(cli_context, ca=saved_ca(data / PEOPLE_FOLDER))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import pwd
+import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -65,6 +66,45 @@ class DeploymentSite:
     """Folder of a certificate from elsewhere; None: one of our own CA."""
     web_pages: Path | None = None
     """The folder that docker/web/build.sh made; None: no web chat."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedServer:
+    """Server of a prepared deployment, as its configuration has it."""
+
+    domain: str
+    port: int
+    web_url: str
+
+
+_CONFIGURED = re.compile(
+    r'^(?:VirtualHost "(?P<domain>[^"]+)"|c2s_ports = \{ (?P<port>\d+) \}'
+    r'|\s*http_external_url = "(?P<web_url>[^"]+)")',
+    re.MULTILINE,
+)
+
+
+def prepared_server(root: Path) -> PreparedServer | None:
+    """Server of the deployment in this folder; None: there is none. Raises ConfigurationError: its
+    configuration belongs to another user."""
+    config = root / SERVER_FOLDER / CONFIG_FILE
+    try:
+        text = config.read_text(encoding="utf-8")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except PermissionError:
+        raise ConfigurationError(
+            f"{config} cannot be read: run this as the user of `host prepare`, or name the server"
+            " with --server and --domain"
+        ) from None
+    found = {
+        key: one[key] for one in _CONFIGURED.finditer(text) for key in one.groupdict() if one[key]
+    }
+    if not found.keys() >= {"domain", "port"}:
+        return None
+    return PreparedServer(
+        domain=found["domain"], port=int(found["port"]), web_url=found.get("web_url", "")
+    )
 
 
 def main(options: argparse.Namespace) -> int:

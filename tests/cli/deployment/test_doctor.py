@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import struct
 from contextlib import asynccontextmanager
@@ -27,6 +28,7 @@ from spade_llm.xmpp.connection.probes import DnsResolver, SrvTarget, probe_login
 from spade_llm.xmpp.servers.data_directory import AccountPasswords
 from spade_llm.xmpp.servers.managed_server import STANZA_LIMIT_BYTES
 from tests.cli.deployment.hosted import DOMAIN, new_deployment
+from tests.cli.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -53,6 +55,20 @@ def failed(checks: list[Check]) -> list[str]:
 
 def told(checks: list[Check], what: str) -> str:
     return next(f"{one.state} {one.detail} → {one.remedy}" for one in checks if one.name == what)
+
+
+@MODULE
+@pytest.mark.server
+async def test_the_folder_of_a_deployment_says_which_server_is_checked(hosted: Hosted) -> None:
+    program = Program(data=hosted.root, agents=hosted.agents, has_prosody=True)
+
+    outcome = await program.run("doctor", "--host", "--json", "--agents", str(hosted.agents))
+
+    checks = {one["name"]: one for one in map(json.loads, outcome.output.splitlines())}
+    assert outcome.status == 0, outcome
+    assert checks["server"]["detail"] == f"{DOMAIN} at localhost:{hosted.port}"
+    assert checks["web address"]["state"] == "ok"
+    assert checks[f"you@{DOMAIN}"]["state"] == "ok"
 
 
 @MODULE
