@@ -35,6 +35,7 @@ MIN_SHARED = 0.34
 EVENT_CONCEPTS = frozenset({"partner", "work", "study"})
 """Concepts of facts that an event ends: `we broke up`, `I got fired`."""
 MAX_RELATED = 20
+_NUMBER = re.compile(r"\d+")
 _SPEAKER = re.compile(r"[^:\n]{1,60}: ")
 
 
@@ -129,7 +130,17 @@ def _holds_again(
     """Check whether another fact says the same as a closed one, or the person said it again."""
     end = former.invalid_at
     later = [one for one in messages if end is not None and one.since > end]
-    return any(restates(one.statement.text, former.content) for one in (*facts, *later))
+    # The fact that replaced it is about the same, with another value.
+    words = _words_of(in_first_person(former.content))
+    return any(
+        restates(one.statement.text, former.content) and words <= _words_of(one.statement.text)
+        for one in (*facts, *later)
+    )
+
+
+def _words_of(text: str) -> frozenset[int | str]:
+    """The words by which two values are told apart, short numbers among them."""
+    return topic_stems(text) | frozenset(_NUMBER.findall(text))
 
 
 def _evidence_of_facts(hits: Sequence[ScoredMemory]) -> list[_Evidence]:
@@ -192,6 +203,13 @@ def _statements_of(message: str) -> tuple[Statement, ...]:
     )
 
 
+@lru_cache(maxsize=5000)
+def _clauses_of(sentence: str) -> tuple[str, ...]:
+    """Clauses of a sentence that has several."""
+    clauses = tuple(one.text for one in split_clauses(sentence))
+    return clauses if len(clauses) > 1 else ()
+
+
 def _checked(
     hit: ScoredMemory,
     evidence: Sequence[_Evidence],
@@ -225,7 +243,7 @@ def _checked(
         (
             begin,
             [
-                text if end is None else f"{text} (until {end.date().isoformat()})"
+                text if end is None else _dated(text, end)
                 for text, end in line
                 if end is None or keeps_former
             ],
@@ -234,6 +252,13 @@ def _checked(
     )
     content = "\n".join(begin + " ".join(texts) for begin, texts in lines if texts)
     return replace(hit, entry=replace(entry, content=content))
+
+
+def _dated(sentence: str, end: datetime) -> str:
+    """A sentence with the date until which it held, in front of its full stop: it stays one."""
+    bare = sentence.rstrip(" .!…")
+    date = end.astimezone().date().isoformat()
+    return f"{bare} (until {date}){sentence[len(bare) :]}"
 
 
 def spoken_lines(entry: MemoryEntry) -> list[tuple[str, str]]:
@@ -259,5 +284,11 @@ def _end_of(
     text = in_first_person(sentence)
     concepts = _concepts_of(text)
     found = [one.since for one in later if one.ends(text, concepts)]
-    found += [one.invalid_at for one in closed if one.invalid_at and restates(text, one.content)]
+    # `Hi! I'm Ana, I live in Rome`: a part of a sentence may be what no longer holds.
+    parts = [text, *(in_first_person(one) for one in _clauses_of(sentence))]
+    found += [
+        one.invalid_at
+        for one in closed
+        if one.invalid_at and any(restates(part, one.content) for part in parts)
+    ]
     return min(found, default=None)

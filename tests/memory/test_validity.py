@@ -111,7 +111,7 @@ def test_a_question_about_the_past_gets_them_with_their_end() -> None:
 
     assert texts(found) == [
         "I live in Madrid",
-        "I live in Madrid. (until 2026-11-10) My boss is called Eva.",
+        "I live in Madrid (until 2026-11-10). My boss is called Eva.",
         "I moved to Valencia",
     ]
     assert [one.entry.invalid_at for one in found] == [NOW - timedelta(days=10), None, None]
@@ -148,3 +148,28 @@ async def test_a_recall_names_the_closed_facts_that_its_messages_may_state() -> 
         assert [(one.content, one.subject) for one in found.former] == [
             ("The user lives in Madrid", "ana@x")
         ]
+
+
+def test_a_fact_does_not_hold_again_because_of_the_one_that_replaced_it() -> None:
+    old = [
+        "insurance is with Aviva, renews on 3 February",
+        "The exam is on 25 November in room 14",
+        "Hi! I'm Ann, I live in Hull and I'm a teacher",
+    ]
+    former = [
+        closed(text, days_ago=18, closed_days_ago=15)
+        for text in (
+            "Insurance is with Aviva, renews on 3 February",
+            "The exam is on 25 November in room 14",
+            "I live in Hull",
+        )
+    ]
+    now = [
+        "Insurance is with Admiral, renews on 3 February",
+        "The exam is on 25 November in room 3",
+        "I live in Beverley",
+    ]
+    hits = [hit(text, days_ago=18) for text in old]
+    hits += [hit(text, days_ago=15, origin=Origin.TOLD) for text in now]
+
+    assert texts(apply_validity(hits, former=former, now=NOW)) == ["Hi!", *now]
