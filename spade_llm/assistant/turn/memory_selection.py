@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from datetime import timedelta
 from enum import IntEnum
 from functools import lru_cache
@@ -12,8 +14,9 @@ from spade_llm.assistant.turn.prompt import is_message
 from spade_llm.core.text import estimate_tokens
 from spade_llm.memory.learning.novelty import REPETITION_OVERLAP, topic_stems
 from spade_llm.memory.validity import spoken_lines
-from spade_llm.search.language import key_words, language_of
+from spade_llm.search.language import key_words, language_of, split_sentences
 from spade_llm.search.memory_query import Origin
+from spade_llm.understanding.answers import is_about_speaker
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
 from spade_llm.understanding.features import is_denial
 from spade_llm.understanding.vocabulary import concepts_of
@@ -43,7 +46,12 @@ high (languages other than the embedder's) or low (search by words alone)."""
 MIN_UNRELATED_FACT_SCORE = 0.3
 """Minimum score of a fact that has no word or concept in common with the question."""
 MIN_ABOVE_MEDIAN = 0.05
-"""Minimum distance of such a message from the median of their scores (Spanish)."""
+"""Minimum distance of such a message from the median of their scores, and maximum distance from the
+best memory that has something in common with the question (Spanish)."""
+MIN_FOR_MEDIAN = 5
+"""Number of scores that have a meaningful median."""
+MIN_UNRELATED_SCORE = 0.6
+"""Minimum score of such a message if there is nothing to compare it with (Spanish)."""
 ANSWER_DELAY = timedelta(minutes=5)
 """Longest time between a question and the message that answers it."""
 TIME_CONCEPTS = frozenset({"afternoon", "duration", "evening", "frequency", "morning", "weekend"})
@@ -52,15 +60,34 @@ _BEARING_ON = {
     "doctor": frozenset({"cardiologist", "dermatologist", "gynaecologist"}),
     "exercise": frozenset({"injury"}),
     "flight": frozenset({"fear"}),
-    "food": frozenset({"allergy", "diet"}),
+    "food": frozenset({"allergy", "diabetes", "diet"}),
     "medicine": frozenset({"allergy", "medicine"}),
     "pain": frozenset({"allergy", "medicine"}),
+    "restaurant": frozenset({"allergy", "diabetes", "diet"}),
     "sport": frozenset({"injury"}),
     "trip": frozenset({"fear"}),
 }
 """Concepts of facts that bear on advice about something else, by the concept of the advice."""
+_PRONOUN = re.compile(r"(?:(?:and|but|y|pero) )?(?:s?he|they|it|[eé]l|ell[ao]s?)\b", re.IGNORECASE)
 SHORT_WORDS = 8
 """Words of content of a short text: each of them may be what it is about."""
+LONG_MESSAGE_CHARS = 300
+"""Length of a message, in characters, of which only the sentences that bear on the question are
+quoted."""
+_TALK = topic_stems(
+    "talk talked chat chatted conversation discuss discussed tell told say said mention mentioned"
+    " summarize summary hablar hablamos hablado conversación charla charlar contar conté contado"
+    " decir dije dicho resume resumir"
+)
+"""Words of questions about what was said."""
+_TALK_AT_A_TIME = _TALK | topic_stems(
+    "remember last time news lately yesterday today tomorrow morning afternoon evening day days"
+    " week weekend month year monday tuesday wednesday thursday friday saturday sunday plan plans"
+    " planned happen happened recordar recuerdas última vez últimamente ayer hoy mañana tarde noche"
+    " día días semana mes año lunes martes miércoles jueves viernes sábado domingo planes pasó"
+    " pasado tengo hacer"
+)
+"""Words of questions about what was said or planned at a time, whatever it was about."""
 _ASKS = (ClauseKind.QUESTION, ClauseKind.REQUEST, ClauseKind.SMALL_TALK)
 MIN_WORD_CHARS = 3
 """Minimum length of a word that indicates the use of a memory, in characters; numbers may be
@@ -85,11 +112,13 @@ def above_relevance_floor(
     # A message that a question about the past finds as outdated stands for the fact that ended.
     of_said = max(MIN_SCORE * has_vectors, MIN_SHARE_OF_BEST * max(said, default=0.0))
     of_facts = max(MIN_FACT_SCORE * has_vectors, MIN_FACT_SHARE * max(known, default=0.0))
+    bearing = bearing_concepts(question)
     unrelated = _UnrelatedFloor(question, memories) if has_vectors and question else None
     return tuple(
         one
         for one in telling
         if one.entry.origin is Origin.PATTERN
+        or (_form(one) is _Form.FACT and bearing & _concepts(one.entry.content))
         or (
             one.score >= (of_said if is_verbatim(one) and not one.entry.invalid_at else of_facts)
             and (unrelated is None or unrelated.is_passed_by(one))
@@ -104,6 +133,26 @@ def bearing_concepts(question: str) -> frozenset[str]:
     return frozenset[str]().union(*(_BEARING_ON[one] for one in _BEARING_ON if one in concepts))
 
 
+class _Topic:
+    """Words and concepts of a question, by which related texts are told from others."""
+
+    def __init__(self, question: str) -> None:
+        self._stems = topic_stems(question)
+        self._concepts = concepts_of(question) - TIME_CONCEPTS
+        self.bearing = bearing_concepts(question)
+        self.is_any = self._stems <= _TALK_AT_A_TIME
+        """It asks for no topic: anything that was said may answer it."""
+        self.is_of_talk = bool(self._stems & _TALK)
+
+    def is_of(self, text: str) -> bool:
+        """Check whether a text has a word or a concept in common with the question."""
+        return bool(self._stems & _read(text).stems or self._concepts & _concepts(text))
+
+    def bears(self, text: str) -> bool:
+        """Check whether a text bears on the advice that is asked for: a diet on a recipe."""
+        return bool(self.bearing & _concepts(text))
+
+
 class _UnrelatedFloor:
     """Relevance floor of memories that have no word or concept in common with a question.
 
@@ -112,13 +161,15 @@ class _UnrelatedFloor:
     """
 
     def __init__(self, question: str, memories: Sequence[ScoredMemory]) -> None:
-        self._stems = topic_stems(question)
-        self._concepts = concepts_of(question) - TIME_CONCEPTS
-        self._bearing = bearing_concepts(question)
-        unrelated = [one for one in memories if not self._is_related(one)]
-        middle = median(one.score for one in unrelated) if unrelated else 0.0
-        self._of_said = middle + MIN_ABOVE_MEDIAN if language_of(question) == "es" else 0.0
+        self._topic = topic = _Topic(question)
+        unrelated = [one for one in memories if not (topic.is_any or topic.is_of(_text_of(one)))]
         self._unrelated = {one.entry.id for one in unrelated}
+        self._of_said = 0.0
+        if language_of(question) == "es":
+            related = [one for one in memories if one.entry.id not in self._unrelated]
+            self._of_said = _above_others(
+                [one.score for one in unrelated], [one.score for one in related if _tells(one)]
+            )
         self._asking = [
             one.entry
             for one in memories
@@ -133,16 +184,12 @@ class _UnrelatedFloor:
         match _form(memory):
             case _Form.ANSWER:
                 return self._answers_related(memory.entry)
-            case _Form.FACT if self._bearing & concepts_of(memory.entry.content):
+            case _Form.FACT if self._topic.bears(memory.entry.content):
                 return True
             case _Form.FACT | _Form.SUMMARY:
                 return memory.score >= max(MIN_UNRELATED_FACT_SCORE, self._of_said)
             case _:
                 return memory.score >= self._of_said
-
-    def _is_related(self, memory: ScoredMemory) -> bool:
-        text = memory.entry.content
-        return bool(self._stems & topic_stems(text) or self._concepts & concepts_of(text))
 
     def _answers_related(self, answer: MemoryEntry) -> bool:
         """Check whether an assistant's message follows a related question of the same
@@ -154,30 +201,92 @@ class _UnrelatedFloor:
         )
 
 
-def without_repeated(memories: Sequence[ScoredMemory]) -> tuple[ScoredMemory, ...]:
+def _above_others(unrelated: Sequence[float], related: Sequence[float]) -> float:
+    """Score from which a memory stands out from the others that are found."""
+    floor = max(related, default=MIN_UNRELATED_SCORE) - MIN_ABOVE_MEDIAN * bool(related)
+    if len(unrelated) >= MIN_FOR_MEDIAN:
+        above = median(unrelated) + MIN_ABOVE_MEDIAN
+        floor = max(floor, above) if related else above
+    return floor
+
+
+def without_repeated(
+    memories: Sequence[ScoredMemory], *, question: str = ""
+) -> tuple[ScoredMemory, ...]:
     """Memories that say something that no better one says, in their order. Facts are better than
     messages, and messages than episodes, since they say the same in fewer words.
 
     A fact repeats a single other memory, a message one for each of its clauses, and a summary all
     others together, if these have REPETITION_OVERLAP of its words (a short text: all), and both or
-    neither deny something.
+    neither deny something. With a `question`, only the clauses of a message count that bear on it,
+    and of episodes and long messages only such sentences are quoted: what else was said in the same
+    breath is found as messages and facts of its own.
     """
-    kept: list[tuple[ScoredMemory, _Words]] = []
+    topic = _Topic(question) if question else None
+    kept: dict[str, tuple[ScoredMemory, _Words]] = {}
     for memory in sorted(memories, key=_form):
-        text = " ".join(text for _, text in spoken_lines(memory.entry))
-        words = _read(text)
-        others = [known for one, known in kept if _may_stand_for(one, memory)]
-        if memory.entry.origin in (Origin.EPISODE, Origin.REFLECTION):
-            every = frozenset[int]().union(*(known.stems for known in others))
-            others = [_Words(every, words.is_denial)]
-        clauses = _clauses(text) if is_message(memory) else ()
-        is_repeated = _is_covered(words, others) or (
-            bool(clauses) and all(_is_covered(one, others) for one in clauses)
-        )
-        if not is_repeated:
-            kept.append((memory, words))
-    ids = {one.entry.id for one, _ in kept}
-    return tuple(one for one in memories if one.entry.id in ids)
+        others = [known for one, known in kept.values() if _may_stand_for(one, memory)]
+        said = _on_topic(memory, topic, others)
+        if said is not None and not _is_repeated(said, topic, others):
+            kept[memory.entry.id] = (said, _read(_text_of(said)))
+    return tuple(kept[one.entry.id][0] for one in memories if one.entry.id in kept)
+
+
+def _on_topic(
+    memory: ScoredMemory, topic: _Topic | None, others: Sequence[_Words]
+) -> ScoredMemory | None:
+    """An episode or a long message with nothing but the sentences that bear on the question and
+    that no better memory says; None: there are none. Other memories as they are."""
+    is_episode = _form(memory) is _Form.EPISODE
+    is_long = is_message(memory) and len(memory.entry.content) > LONG_MESSAGE_CHARS
+    if topic is None or topic.is_any or not (is_episode or is_long):
+        return memory
+    lines = [
+        (begin, _sentences_on(topic, split_sentences(text), others))
+        for begin, text in spoken_lines(memory.entry)
+    ]
+    content = "\n".join(begin + " ".join(texts) for begin, texts in lines if texts)
+    if content:
+        return replace(memory, entry=replace(memory.entry, content=content))
+    # A message that was found by its meaning alone is quoted whole.
+    return None if is_episode or topic.is_of(memory.entry.content) else memory
+
+
+def _sentences_on(topic: _Topic, sentences: Sequence[str], others: Sequence[_Words]) -> list[str]:
+    """Sentences that tell something on the topic; none that other memories say. The one behind may
+    go on about it without its words: `My twins visit. They are five`."""
+    found, goes_on = [], False
+    for sentence in sentences:
+        clauses = [one.text for one in split_clauses(sentence) if one.kind not in _ASKS]
+        on_topic = [one for one in clauses if topic.is_of(one) or topic.bears(one)]
+        goes_on = goes_on and (topic.is_of_talk or not is_about_speaker(sentence))
+        meant = on_topic or (clauses if goes_on else [])
+        if not all(_is_covered(_read(one), others) for one in meant):
+            found.append(sentence)
+        goes_on = topic.is_of(sentence) or (goes_on and topic.is_of_talk)
+    return found
+
+
+def _is_repeated(memory: ScoredMemory, topic: _Topic | None, others: Sequence[_Words]) -> bool:
+    """Check whether other memories say what a memory says, as far as it bears on the question."""
+    words = _read(_text_of(memory))
+    if memory.entry.origin in (Origin.EPISODE, Origin.REFLECTION):
+        every = frozenset[int]().union(*(known.stems for known in others))
+        others = [_Words(every, words.is_denial)]
+    texts = _clauses(_text_of(memory)) if is_message(memory) else ()
+    on_topic = [one for one in texts if topic is None or topic.is_of(one)]
+    # `Her name is Ana, and she likes figs`: the clauses before it tell who is meant.
+    if any(map(_PRONOUN.match, on_topic)):
+        on_topic = []
+    clauses = [read for one in on_topic or texts if (read := _read(one)).stems]
+    return _is_covered(words, others) or (
+        bool(clauses) and all(_is_covered(one, others) for one in clauses)
+    )
+
+
+def _text_of(memory: ScoredMemory) -> str:
+    """The text of a memory without dates and names of speakers."""
+    return " ".join(text for _, text in spoken_lines(memory.entry))
 
 
 class _Words(NamedTuple):
@@ -188,16 +297,20 @@ class _Words(NamedTuple):
 
 
 # Cached: the same memories are recalled turn by turn.
-@lru_cache(maxsize=2000)
+@lru_cache(maxsize=5000)
+def _concepts(text: str) -> frozenset[str]:
+    return concepts_of(text)
+
+
+@lru_cache(maxsize=5000)
 def _read(text: str) -> _Words:
     return _Words(topic_stems(text), is_denial(text))
 
 
 @lru_cache(maxsize=2000)
-def _clauses(text: str) -> tuple[_Words, ...]:
-    """The clauses of a message that say something."""
-    read = (_read(clause.text) for clause in split_clauses(text))
-    return tuple(one for one in read if one.stems)
+def _clauses(text: str) -> tuple[str, ...]:
+    """The clauses of a message."""
+    return tuple(one.text for one in split_clauses(text))
 
 
 class _Form(IntEnum):
@@ -270,11 +383,13 @@ def select_memories(
     doubted come last.
     """
     chosen: list[ScoredMemory] = []
-    own_words = "\n".join(told).casefold()
+    every, own_words = "\n".join(said), "\n".join(told).casefold()
 
     def is_read(memory: ScoredMemory) -> bool:
-        if is_message(memory):
-            return memory.entry.content in said
+        if is_verbatim(memory):
+            # By sentences: some of them may have been left out.
+            sentences = split_sentences(_text_of(memory))
+            return all(one.rstrip(".") in every for one in sentences)
         return memory.entry.invalid_at is None and memory.entry.content.casefold() in own_words
 
     for memory in sorted(memories, key=is_low_confidence):

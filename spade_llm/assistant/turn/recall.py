@@ -35,6 +35,7 @@ from spade_llm.search.memory_query import (
 )
 from spade_llm.search.query_vector import QueryVector
 from spade_llm.understanding.answers import asks_about_past, is_about_speaker, names_besides
+from spade_llm.understanding.clauses import ClauseKind, split_clauses
 from spade_llm.understanding.features import related_words
 from spade_llm.understanding.vocabulary import concepts_of, words_of
 
@@ -86,6 +87,8 @@ class RecallResult:
     """Messages around the question, not addressed to us, each with its sender's name."""
     replied_to: str = ""
     """The message that the question answers."""
+    is_dated: bool = False
+    """True if the model is told the date also where nothing is quoted: it stores plans with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,9 +213,12 @@ class Recall:
         vector: QueryVector | None = None,
     ) -> RecallQuery[ScoredMemory]:
         """Messages of conversations count as episodes. A question without a word of content
-        (a greeting) asks for none of them: only other greetings are near to it. One about the past
-        (`before`) gets what is no longer true, too."""
-        if self._memory is None:
+        asks for none of them: only others like it are near to it. Small talk (`thanks!`) gets
+        patterns of behaviour only. A question about the past (`before`) gets what is no longer
+        true, too."""
+        if _is_small_talk(question):
+            types = tuple(one for one in types if one is MemoryType.PROCEDURAL)
+        if self._memory is None or not types:
             return _nothing
         is_all = set(types) == set(ALL_TYPES)
         query = MemoryQuery(
@@ -254,7 +260,7 @@ class Recall:
             current = (*await _successors(memory, current, outdated, query), *current)
         current = (*current, *await _later_about(memory, current, query))
         relevant = above_relevance_floor(current, question=query.text, has_vectors=not is_degraded)
-        return without_repeated(relevant)
+        return without_repeated(relevant, question=query.text)
 
     async def _passages(
         self, question: str, subject: str, k: int, options: RetrievalOptions
@@ -395,6 +401,12 @@ async def _later_about(
         for one in (await memory.search(by_names)).hits
         if one.entry.id not in known and one.entry.created_at > best.entry.created_at
     )
+
+
+def _is_small_talk(text: str) -> bool:
+    """Check whether a message is nothing but a greeting, thanks or the like."""
+    clauses = split_clauses(text)
+    return bool(clauses) and all(one.kind is ClauseKind.SMALL_TALK for one in clauses)
 
 
 async def _nothing() -> tuple[()]:

@@ -220,3 +220,76 @@ def test_a_message_whose_clauses_are_facts_is_not_quoted_beside_them() -> None:
     more = memory("Mi padre anda regular de la rodilla. Le operan en mayo", id="4", said_by="x")
 
     assert without_repeated([*facts, said, more]) == (*facts, more)
+
+
+def test_an_episode_is_quoted_with_what_bears_on_the_question_and_no_fact_says() -> None:
+    fact = memory("My PIN for the bike lock is 4471", id="fact")
+    talk = episode(
+        "2026-03-01, 14:05–14:32: user: I live in Bristol. My PIN for the bike lock is 4471."
+        " The bike is from Decathlon. Do you like bikes?"
+    )
+
+    about_bike = without_repeated([fact, talk], question="What was the PIN of my bike lock?")
+    assert [one.entry.content for one in about_bike] == [
+        "My PIN for the bike lock is 4471",
+        "2026-03-01, 14:05–14:32: user: The bike is from Decathlon.",
+    ]
+    assert without_repeated([fact, talk], question="Who painted the Mona Lisa?") == (fact,)
+    # Whatever was said answers a question about the talk itself.
+    assert without_repeated([talk], question="What did we talk about yesterday?") == (talk,)
+
+
+def test_of_a_long_message_only_the_sentences_about_the_question_are_quoted() -> None:
+    said = " ".join(
+        [
+            *["I went to town and it rained all day long."] * 8,
+            "Nora bought a flat in Leeds.",
+            "Then I came home.",
+        ]
+    )
+    message = memory(said, said_by="ada")
+
+    (quoted,) = without_repeated([message], question="Where did Nora buy a flat?")
+    assert quoted.entry.content == "Nora bought a flat in Leeds."
+    # Found by its meaning only, it is quoted whole.
+    assert without_repeated([message], question="Is Valencia nice?") == (message,)
+
+
+def test_a_message_is_not_quoted_beside_the_fact_that_it_tells_on_the_question() -> None:
+    facts = [memory("I live in Hull", id="1"), memory("She hates figs (Claire)", id="2")]
+    other = memory("Hi, I'm Dan. I live in Hull.", id="3", said_by="ada")
+    pronoun = memory("Sam's wife is called Claire and she hates figs", id="4", said_by="ada")
+
+    assert without_repeated([*facts, other], question="Where do I live?") == tuple(facts)
+    # Without the clause before it, it is not known who is meant.
+    assert pronoun in without_repeated([*facts, pronoun], question="Who hates figs?")
+
+
+def test_what_a_talk_in_the_context_says_is_not_quoted_again() -> None:
+    said = ["My boat is Zephyr", "It leaks"]
+    talk = episode("2026-03-01, 14:05: user: My boat is Zephyr. It leaks.")
+    part = memory("It leaks", said_by="ada")
+
+    assert select_memories([talk, part], said=said) == ()
+    assert select_memories([talk], said=said[:1]) == (talk,)
+
+
+def test_a_diet_is_quoted_for_a_recipe_beside_better_facts() -> None:
+    diet = replace(memory("I've got coeliac disease", id="diet"), score=0.1)
+    best = replace(memory("I hate birthday cakes", id="best"), score=0.7)
+
+    question = "Give me a recipe for a birthday cake"
+    assert above_relevance_floor([best, diet], question=question) == (best, diet)
+
+
+def test_few_spanish_messages_must_be_near_to_the_question_or_what_is_related_to_it() -> None:
+    def said(text: str, score: float) -> ScoredMemory:
+        return replace(memory(text, id=text, said_by="x"), score=score)
+
+    cats, near = said("Tengo dos gatos, Nube y Tizón", 0.57), said("me dedico a las mates", 0.64)
+
+    question = "¿Cuál es la capital de Mongolia?"
+    assert above_relevance_floor([cats], question=question) == ()
+    flat = said("El casero es Don Anselmo", 0.65)
+    found = above_relevance_floor([flat, near, cats], question="¿Cómo se llama el casero?")
+    assert found == (flat, near)
