@@ -198,7 +198,11 @@ class MemoryBehaviour(Behaviour):
         """Recall from memory and documents; the result names services that were unavailable."""
         recalled = await self._recall.about(question, subject=subject)
         # Notes first: the quotation's budget is spent in this order.
-        return replace(recalled, memories=(*await self._noted(subject), *recalled.memories))
+        return replace(
+            recalled,
+            memories=(*await self._noted(subject), *recalled.memories),
+            is_dated=self.memory is not None,
+        )
 
     async def recall_wished(
         self, question: str, *, subject: str, context_options: ContextOptions

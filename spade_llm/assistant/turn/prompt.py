@@ -21,6 +21,7 @@ from spade_llm.context.token_counter import CachedTokenCounter
 from spade_llm.core.arguments import check_private
 from spade_llm.core.errors import ModelError
 from spade_llm.guardrails.guardrail import call_user_code
+from spade_llm.memory.learning.episodes import EPISODE_DATES
 from spade_llm.providers.model import MAX_NAME_CHARS, safe_name
 from spade_llm.providers.quoted_context import (
     CONTEXT_NAME,
@@ -139,6 +140,7 @@ def build_prompt(
         recalled.heard,
         recalled.replied_to,
         today=today or datetime.now().astimezone().date(),
+        is_always_dated=recalled.is_dated,
     )
     if quoted:
         message: UserMessage = {"role": "user", "content": quoted, "name": CONTEXT_NAME}
@@ -178,16 +180,26 @@ def last_question(messages: Sequence[ContextMessage]) -> int:
 
 def _quoted_memories(memories: Sequence[ScoredMemory]) -> list[QuotedMemory]:
     """Quotations of memories. Dates that several of them have are followed by the time, which tells
-    what came first."""
-    instants = [(one.entry.holds_since, one.entry.invalid_at) for one in memories]
+    what came first: no more precise than is needed to tell different times apart."""
+    instants = [
+        (
+            one.entry.holds_since.astimezone(),
+            at.astimezone() if (at := one.entry.invalid_at) else at,
+        )
+        for one in memories
+    ]
     known = [at for both in instants for at in dict.fromkeys(both) if at]
-    dates, seconds = Counter(at.date() for at in known), Counter(map(_to_second, known))
+    dates = Counter(at.date() for at in known)
+    distinct = [at.replace(microsecond=0) for at in set(known)]
+    minutes, seconds = Counter(at.replace(second=0) for at in distinct), Counter(distinct)
 
     def time(at: datetime | None) -> str:
         if at is None or dates[at.date()] < 2:
             return ""
-        is_unique = seconds[_to_second(at)] < 2
-        return at.time().isoformat("seconds" if is_unique else "milliseconds")
+        second = at.replace(microsecond=0)
+        if minutes[second.replace(second=0)] < 2:
+            return at.time().isoformat("minutes")
+        return at.time().isoformat("seconds" if seconds[second] < 2 else "milliseconds")
 
     return [
         replace(quoted_memory(found), time=time(since), until_time=time(until))
@@ -195,22 +207,19 @@ def _quoted_memories(memories: Sequence[ScoredMemory]) -> list[QuotedMemory]:
     ]
 
 
-def _to_second(at: datetime) -> datetime:
-    return at.replace(microsecond=0)
-
-
 def quoted_memory(found: ScoredMemory) -> QuotedMemory:
     """Quotation of a memory: entries by category or type, messages by speaker; dated by the time of
-    validity."""
+    validity, as the date of today is: in the time zone of this machine."""
     entry = found.entry
-    date = entry.holds_since.date().isoformat()
-    until = entry.invalid_at.date().isoformat() if entry.invalid_at else ""
+    date = entry.holds_since.astimezone().date().isoformat()
+    until = entry.invalid_at.astimezone().date().isoformat() if entry.invalid_at else ""
     if is_message(found):
         said = f"{speaker_of(entry)}: {entry.content}"
         return QuotedMemory(kind=MESSAGE, text=said, date=date, until=until)
-    return QuotedMemory(
-        kind=entry.category or entry.type, text=entry.content, date=date, until=until
-    )
+    # An episode begins with its dates, of which the first is told anyway.
+    text = EPISODE_DATES.sub("", entry.content, count=1)
+    text = text if entry.origin is Origin.EPISODE else entry.content
+    return QuotedMemory(kind=entry.category or entry.type, text=text, date=date, until=until)
 
 
 def is_message(memory: ScoredMemory) -> bool:

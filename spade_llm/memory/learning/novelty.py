@@ -20,6 +20,7 @@ from spade_llm.providers.quoted_context import (
     MEMORIES,
     TODAY,
     UNAVAILABLE,
+    VOICE,
 )
 from spade_llm.search.language import split_sentences
 from spade_llm.search.memory_query import MemoryQuery, SearchMode
@@ -115,7 +116,7 @@ def novel_text(message: ObservedMessage, recalled: Topics) -> str:
 def strip_quotes(text: str) -> str:
     """Remove quoted lines and the prompt's context sections."""
     if FIRST_LINE in text:
-        text = text.replace(FIRST_LINE, "")
+        text = text.replace(FIRST_LINE, "").replace(VOICE, "")
         for name in (TODAY, MEMORIES, DOCUMENTS, UNAVAILABLE):
             text = _without_section(text, name)
     return _QUOTED_LINE.sub("", text).strip()

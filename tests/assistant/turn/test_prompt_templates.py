@@ -13,7 +13,7 @@ from spade_llm.assistant.turn.prompt import prompt_template, render_prompt
 FOLDER = Path(__file__).parents[3] / "spade_llm" / "assistant" / "turn" / "prompts"
 PINNED = {
     "answer_form": "272a6615075e",
-    "assistant": "d82791bc19a3",
+    "assistant": "b7bfcc8fff17",
     "call_arguments": "d9efbc9ba291",
     "call_first": "e7e3392c23b7",
     "call_stopped": "2c3a2f9064e2",

@@ -23,8 +23,8 @@ def test_messages_that_a_strategy_quotes_count_as_shown() -> None:
 
 
 def test_what_is_quoted_comes_with_the_date_of_today() -> None:
-    def prompt(missing: tuple[str, ...]) -> list[str]:
-        recalled = RecallResult(missing=missing)
+    def prompt(missing: tuple[str, ...], *, is_dated: bool = False) -> list[str]:
+        recalled = RecallResult(missing=missing, is_dated=is_dated)
         built = build_prompt(
             NoContextManagement(),
             [user("And tomorrow?")],
@@ -39,6 +39,8 @@ def test_what_is_quoted_comes_with_the_date_of_today() -> None:
     assert read_context(quoted).unavailable == ("memory",)
     assert strip_quotes(f"{quoted}\nThanks") == "Thanks"
     assert prompt(()) == ["Be brief.", question]
+    # An assistant with a memory always knows it: plans are stored with their dates.
+    assert prompt((), is_dated=True)[1:] == ["<today>Monday 2026-11-23</today>", question]
 
 
 def test_memories_of_one_date_are_quoted_with_their_times() -> None:
@@ -66,6 +68,26 @@ def test_memories_of_one_date_are_quoted_with_their_times() -> None:
 
     text = str(prompt[-2]["content"])
     assert "I work at Lidl (since 2026-11-20)" in text
-    assert "I live in Hull (from 2026-11-11 until 2026-11-22 12:00:00.250, no longer true)" in text
-    assert "I live in Leeds (since 2026-11-22 12:00:00.250)" in text
+    assert "I live in Hull (from 2026-11-11 until 2026-11-22 12:00:00, no longer true)" in text
+    assert "I live in Leeds (since 2026-11-22 12:00:00)" in text
     assert "My flat is red (since 2026-11-22 12:00:05)" in text
+
+
+def test_times_are_no_more_precise_than_is_needed_to_tell_them_apart() -> None:
+    noon = datetime(2026, 11, 20, 12, tzinfo=UTC)
+    seconds = {"a": 0.25, "b": 0.25, "c": 90, "d": 180.5, "e": 180.75}
+    memories = [
+        MemoryEntry(id=text, owner="a@x", content=text, created_at=at, updated_at=at)
+        for text, after in seconds.items()
+        for at in [noon + timedelta(seconds=after)]
+    ]
+    recalled = RecallResult(memories=tuple(ScoredMemory(entry=one, score=1.0) for one in memories))
+
+    _, quoted, _ = build_prompt(
+        NoContextManagement(), [user("Where?")], system_prompt="Be", recalled=recalled
+    )
+
+    assert [one.time for one in read_context(str(quoted["content"])).memories] == [
+        *("12:00", "12:00", "12:01"),
+        *("12:03:00.500", "12:03:00.750"),
+    ]

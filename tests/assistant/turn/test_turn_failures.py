@@ -20,6 +20,7 @@ from spade_llm.core.errors import ModelUnavailable, PeerUnavailable
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.messaging import AclMessage, Performative
 from spade_llm.providers import Completion, ScriptedProvider, ToolCall
+from spade_llm.providers.quoted_context import CONTEXT_NAME
 from tests.integration.network import context_of
 
 if TYPE_CHECKING:
@@ -99,8 +100,7 @@ async def test_a_conversation_that_rested_comes_back_with_its_next_message() -> 
         assert len(assistant.conversations) == 0
         await assistant.answer(an_utterance("what is it?"))
 
-    said = [message["content"] for message in model.requests[1].messages]
-    assert said[-3:] == ["the password is swordfish", "noted", "what is it?"]
+    assert texts_read(model)[-3:] == ["the password is swordfish", "noted", "what is it?"]
 
 
 async def test_notes_of_the_assistant_are_quoted_to_the_model(tmp_path: Path) -> None:
@@ -174,7 +174,8 @@ async def a_forgetful_memory() -> AsyncIterator[tuple[MemoryBehaviour, Forgetful
 
 
 def texts_read(model: ScriptedProvider) -> list[object]:
-    return [message["content"] for message in model.requests[-1].messages]
+    asked = model.requests[-1].messages
+    return [one["content"] for one in asked if one.get("name") != CONTEXT_NAME]
 
 
 async def test_messages_sent_while_memory_was_unavailable_are_read_once() -> None:
