@@ -133,7 +133,7 @@ def bearing_concepts(question: str) -> frozenset[str]:
     return frozenset[str]().union(*(_BEARING_ON[one] for one in _BEARING_ON if one in concepts))
 
 
-class _Topic:
+class _AskedTopic:
     """Words and concepts of a question, by which related texts are told from others."""
 
     def __init__(self, question: str) -> None:
@@ -161,7 +161,7 @@ class _UnrelatedFloor:
     """
 
     def __init__(self, question: str, memories: Sequence[ScoredMemory]) -> None:
-        self._topic = topic = _Topic(question)
+        self._topic = topic = _AskedTopic(question)
         unrelated = [one for one in memories if not (topic.is_any or topic.is_of(_text_of(one)))]
         self._unrelated = {one.entry.id for one in unrelated}
         self._of_said = 0.0
@@ -222,7 +222,7 @@ def without_repeated(
     and of episodes and long messages only such sentences are quoted: what else was said in the same
     breath is found as messages and facts of its own.
     """
-    topic = _Topic(question) if question else None
+    topic = _AskedTopic(question) if question else None
     kept: dict[str, tuple[ScoredMemory, _Words]] = {}
     for memory in sorted(memories, key=_form):
         others = [known for one, known in kept.values() if _may_stand_for(one, memory)]
@@ -233,7 +233,7 @@ def without_repeated(
 
 
 def _on_topic(
-    memory: ScoredMemory, topic: _Topic | None, others: Sequence[_Words]
+    memory: ScoredMemory, topic: _AskedTopic | None, others: Sequence[_Words]
 ) -> ScoredMemory | None:
     """An episode or a long message with nothing but the sentences that bear on the question and
     that no better memory says; None: there are none. Other memories as they are."""
@@ -252,7 +252,9 @@ def _on_topic(
     return None if is_episode or topic.is_of(memory.entry.content) else memory
 
 
-def _sentences_on(topic: _Topic, sentences: Sequence[str], others: Sequence[_Words]) -> list[str]:
+def _sentences_on(
+    topic: _AskedTopic, sentences: Sequence[str], others: Sequence[_Words]
+) -> list[str]:
     """Sentences that tell something on the topic; none that other memories say. The one behind may
     go on about it without its words: `My twins visit. They are five`."""
     found, goes_on = [], False
@@ -267,7 +269,7 @@ def _sentences_on(topic: _Topic, sentences: Sequence[str], others: Sequence[_Wor
     return found
 
 
-def _is_repeated(memory: ScoredMemory, topic: _Topic | None, others: Sequence[_Words]) -> bool:
+def _is_repeated(memory: ScoredMemory, topic: _AskedTopic | None, others: Sequence[_Words]) -> bool:
     """Check whether other memories say what a memory says, as far as it bears on the question."""
     words = _read(_text_of(memory))
     if memory.entry.origin in (Origin.EPISODE, Origin.REFLECTION):
