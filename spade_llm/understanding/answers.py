@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.clauses import THIRD_SPANISH
 from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
 from spade_llm.understanding.features import NOTE, ends, features, is_changed, is_negated
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.reminders import asked_task_verb, is_done_with, is_task_of
 from spade_llm.understanding.replacement import (
     ADDITION,
+    BEARER,
     COPULA,
     COUPLE,
+    DOES_SPANISH,
     FORMER,
     HABIT,
     OF_OWN,
@@ -1579,20 +1580,19 @@ def _bearer_of_being(text: str, thing: str) -> frozenset[str]:
 
 _OF_OTHER = LazyPattern(r"\bdel? (?:mi|nuestr[oa]) [\w-]+|^(?:my|our) [\w-]+", _I)
 _OF_US = LazyPattern(r"(?:we|our|us|nuestr[oa]s?|nos|[^\W\d_]+(?:amos|emos|imos))\b", _I)
-_BEARER = r"(?:(?:my|our|mi|nuestr[oa]) )?[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?"
 _ASKS_OF = LazyPattern(
     r"^[¿\s]*(?:what|when|where|who|how (?:old|much|tall)|which [\w-]+)(?:['’]s| is| are)"
-    rf" (?P<owner>{_BEARER})['’]s (?P<thing>[\w-][\w '’-]{{2,40}})[?\s]*$"
+    rf" (?P<owner>{BEARER})['’]s (?P<thing>[\w-][\w '’-]{{2,40}})[?\s]*$"
     r"|^[¿\s]*(?:what|when|where|who|how (?:old|much|tall)|which [\w-]+)(?:['’]s| is| are)"
     r" (?P<own>my|our) (?P<own_thing>[\w-][\w -]{2,40})[?\s]*$"
     rf"|^[¿\s]*(?:what|where|when|which|how)(?: [\w-]+){{0,3}}? (?:do|does|am|is|are)"
-    rf" (?P<subject>i|we|{_BEARER}) (?!called\b|like\b)[\w-]+(?: [\w-]+){{0,3}}[?\s]*$"
+    rf" (?P<subject>i|we|{BEARER}) (?!called\b|like\b)[\w-]+(?: [\w-]+){{0,3}}[?\s]*$"
     r"|^[¿\s]*(?:cu[aá]l(?:es)?|cu[aá]ndo|d[oó]nde|qui[eé]n|c[oó]mo) (?:es|son|se llama|est[aá]) "
     rf"(?:(?P<own2>mi|nuestr[oa]) (?P<own_thing2>[\w ]{{3,40}}?)"
-    rf"|(?:el|la) (?P<thing2>[\w ]{{3,40}}?) del? (?P<owner2>{_BEARER}))[?\s]*$"
+    rf"|(?:el|la) (?P<thing2>[\w ]{{3,40}}?) del? (?P<owner2>{BEARER}))[?\s]*$"
     r"|^[¿\s]*(?:a |de |en )?(?:qu[eé]|cu[aá]nt[oa]s?|d[oó]nde|cu[aá]ndo|c[oó]mo)"
-    rf"(?: [\w-]+){{0,2}}? (?:(?:se )?(?:{THIRD_SPANISH}|dedica|acuesta|levanta|calza)"
-    rf"(?: (?-i:[a-záéíóúñ]+))? (?P<subject2>{_BEARER})"
+    rf"(?: [\w-]+){{0,2}}? (?:{DOES_SPANISH}"
+    rf"(?: (?-i:[a-záéíóúñ]+))? (?P<subject2>{BEARER})"
     r"|(?P<subject3>(?:me )?(?:soy|estoy|voy|[^\W\d_]{3,}o))"
     r"(?: (?:un |una |el |la )?[\w-]+)?)[?\s]*$",
     _I,

@@ -20,7 +20,9 @@ from spade_llm.understanding.clauses import (
 from spade_llm.understanding.features import NOTE, features, is_changed
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
+    BEARER,
     COPULA,
+    DOES_SPANISH,
     OF_OWN,
     SECRETS,
     SPEAKER,
@@ -40,6 +42,7 @@ from spade_llm.understanding.vocabulary import (
     general,
     is_concept,
     is_function_word,
+    kin,
     read_table,
     stems_of,
     typed_values,
@@ -857,17 +860,45 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
 
 def _is_of_another(topic: str, statement: str) -> bool:
     """Check whether a topic is a thing of the speaker or of a being (`my dog`, `my husband's
-    number`), and a statement tells that of another one (`my daughter's dog is called Rex`)."""
-    subject = leading_noun(f"{topic} is")
-    if subject and subject.is_being and subject.text.lower() == topic.lower():
+    number`, `where Ana works`), and a statement tells that of another one (`my daughter's dog is
+    called Rex`)."""
+    owner = owner_of(f"{topic} is") or _doer_in(topic)
+    head = _OF_THING.split(topic, maxsplit=1)[0]
+    if not owner and OF_OWN.match(topic) and concepts_of(head) & kin():
         # "My ex" may be told of by her name, "my dog" is not my daughter's.
-        owner = owner_of(statement) if OF_OWN.match(topic) else frozenset()
-        return bool(owner) and not owner & value_key(topic)
-    owner, bearer = bearer_of(f"{topic} is"), bearer_of(statement)
+        other = owner_of(statement)
+        return bool(other) and not other & value_key(topic)
+    owner, bearer = owner or bearer_of(f"{topic} is"), bearer_of(statement)
     if not owner or not bearer or owner & bearer:
         return False
     named = value_key(statement) - bearer
+    if owner != SPEAKER and OF_OWN.match(statement) and (bearer - owner) & value_key(topic):
+        # "My doctor is Dr Hill" is not of "Ana's doctor".
+        return not owner & named
     return not owner & named and not (bearer - SPEAKER) & value_key(topic)
+
+
+_OF_THING = LazyPattern(r" (?:with|at|for|con|en|para) ")
+
+
+def _doer_in(topic: str) -> frozenset[str]:
+    """Words for the being that does what a topic asks for: `where my sister lives`, `el número que
+    calza Ana`, `lo que gano`; none if it names no such thing."""
+    found = _DONE_BY.match(topic)
+    named = (found["name"] or found["name2"]) if found else ""
+    if not named:
+        return SPEAKER if found else frozenset()
+    subject = leading_noun(f"{named} is")
+    return value_key(OF_OWN.sub("", named)) if subject and subject.is_being else frozenset()
+
+
+_DONE_BY = LazyPattern(
+    rf"(?:where|what|when|who|how(?: \w+)?|which \w+) (?:(?:i|we)\b|(?P<name>{BEARER}))"
+    r"(?:['’]m|['’]s)? [\w-]+"
+    r"|(?:d[oó]nde|qu[eé]|cu[aá]ndo|cu[aá]nt[oa]s?|c[oó]mo|lo que|(?:el|la|los|las) \w+ que) "
+    rf"(?:(?:me )?(?:soy|estoy|voy|[^\W\d_]{{3,}}o)$|{DOES_SPANISH} (?P<name2>{BEARER})$)",
+    _I,
+)
 
 
 def _is_other_secret(topic: str, statement: str) -> bool:

@@ -500,6 +500,7 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
     # "The vet appointment" is no vet: the noun is the last word, in Spanish the first.
     noun = concepts_of(words[0] if _SPANISH_ARTICLE.match(article) else words[-1])
     is_of_being = bool(noun & beings) or not noun & (things() | _OCCASIONS)
+    is_of_being = is_of_being and not _JOB.search(head)
     is_known_being = bool(concepts & beings and is_of_being) or bool(_PERSON.search(text))
     return Mention(
         text=f"{article} {text}" if is_own or article in ("the", "el", "la") else text,
@@ -519,6 +520,8 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
     )
 
 
+_JOB = LazyPattern(r"\b(?:job|career|occupation|trabajo|oficio|profesi[oó]n)$", _I)
+"""A job is no being, as a plumber is."""
 _RELATIVES = LazyPattern(
     r"\b(?:boy|girl|lad|son|daughter|brother|sister|nephew|niece|uncle|aunt)s$", _I
 )

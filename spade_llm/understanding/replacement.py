@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words
-from spade_llm.understanding.clauses import FINITE
+from spade_llm.understanding.clauses import FINITE, THIRD_SPANISH
 from spade_llm.understanding.features import (
     NOTE,
     Features,
@@ -836,6 +836,9 @@ _OWNED = LazyPattern(
     r"|del? (?P<owner3>[\w-]+))",
     _I,
 )
+BEARER = r"(?:(?:my|our|mi|nuestr[oa]) )?[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?"
+"""Words that may name a being: `my friend Ann`, `Ann`."""
+DOES_SPANISH = rf"(?:se )?(?:{THIRD_SPANISH}|dedica|acuesta|levanta|calza)"
 OF_OWN = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
 """Begins what belongs to the speaker: `my dog`."""
 _BY_SPEAKER = LazyPattern(

@@ -1294,6 +1294,12 @@ def test_a_correction_that_begins_with_scrap_forgets_nothing() -> None:
         ("my husband's number", "My boss's number is 0123456", "My husband's number is 654321"),
         ("mi alergia", "Mi abuela es alérgica a las nueces", "Soy alérgica a la penicilina"),
         ("my dog", "My daughter Mia's dog is called Bo", "I have a dog called Rex"),
+        ("Ana's doctor", "My doctor is Dr Hill", "Ana's doctor is Dr Lee"),
+        ("where my sister lives", "My flatmate Kim lives in York", "My sister lives in Hull"),
+        ("el trabajo de mi madre", "Raúl trabaja de fontanero", "Mi madre trabaja de enfermera"),
+        ("el número que calzo", "Mi jefe calza un 38", "Calzo un 41"),
+        ("mi cita con el dentista", "Mi jefe tiene dentista el lunes", "Tengo dentista el jueves"),
+        ("my job", "My daughter works as a nurse", "I work as a teacher"),
     ],
 )
 def test_a_request_to_forget_means_nothing_of_others(topic: str, of_others: str, own: str) -> None:
