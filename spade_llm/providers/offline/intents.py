@@ -63,6 +63,12 @@ _TOPIC = LazyPattern(
 )
 _NAME = LazyPattern(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÑ][^\W\d_]+")
 """Subjects of a question: `the supermarket`, `Paris`."""
+_FOR_VALUE = LazyPattern(
+    r"[¿\s]*(?:how (?:much|many|long|old|far|often)|when|where|what time|cu[aá]nt[oa]s?|cu[aá]ndo"
+    r"|d[oó]nde|a qu[eé] hora)\b",
+    re.IGNORECASE,
+)
+"""A question for a value, of which a single word may say all: `How much is a ticket?`."""
 _OF_ANYONE = LazyPattern(
     r"\b(?:how (?:do|can|should|could|much|many|long)|can|could|may|should|must"
     r"|(?:where|when|who) (?:do|can)|(?:do|does) \w+ (?:need|have to)|what (?:do|should|can)"
@@ -108,6 +114,7 @@ class _Topic:
             one[0].casefold() for one in _NAME.finditer(question)
         }
         self._known = {one["noun"] for one in found if one["the"]}
+        self._is_for_value = bool(_FOR_VALUE.match(question))
         self._is_of_speaker = is_about_speaker(question) and not _OF_ANYONE.search(question)
 
     def shared_with(self, passage: QuotedPassage) -> frozenset[str]:
@@ -131,7 +138,8 @@ class _Topic:
             return is_close and bool(self._words)
         if len(missing) >= len(shared) and (missing & self._nouns or len(missing) > len(shared)):
             return False
-        is_named = len(shared) > 1 or bool(shared & self._known)
+        is_whole = self._is_for_value and not missing
+        is_named = len(shared) > 1 or is_whole or bool(shared & self._known)
         return is_named or is_close or not is_english
 
 
