@@ -6,6 +6,7 @@ import itertools
 import logging
 import os
 import shutil
+import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 settings.register_profile("thorough", deadline=None)
 settings.register_profile("quick", deadline=None, max_examples=15)
 settings.load_profile("thorough")
+
+# Prompts tell dates in the time zone of the machine; child processes inherit this one.
+os.environ["TZ"] = "UTC"
+time.tzset()
 
 PASSWORD = "correct horse"
 
