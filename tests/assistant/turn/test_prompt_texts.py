@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING
 
-from spade_llm.assistant.turn.prompt import build_prompt, shown_texts
+from spade_llm.assistant.turn.prompt import build_prompt, quoted_memory, shown_texts
 from spade_llm.assistant.turn.recall import RecallResult
 from spade_llm.context import NoContextManagement
 from spade_llm.memory.contract import MemoryEntry, ScoredMemory
 from spade_llm.memory.learning.novelty import strip_quotes
 from spade_llm.providers.quoted_context import CONTEXT_NAME, quote_earlier, read_context
 from tests.context.histories import assistant, user
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_messages_that_a_strategy_quotes_count_as_shown() -> None:
@@ -91,3 +96,17 @@ def test_times_are_no_more_precise_than_is_needed_to_tell_them_apart() -> None:
         *("12:00", "12:00", "12:01"),
         *("12:03:00.500", "12:03:00.750"),
     ]
+
+
+def test_memories_are_dated_in_the_time_zone_of_today(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = datetime(2026, 11, 20, 3, tzinfo=UTC)
+    entry = MemoryEntry(
+        id="1", owner="a@x", content="The dentist is tomorrow", created_at=late, updated_at=late
+    )
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "America/New_York")
+        time.tzset()
+        quoted = quoted_memory(ScoredMemory(entry=entry, score=1.0))
+    time.tzset()
+
+    assert quoted.date == "2026-11-19"
