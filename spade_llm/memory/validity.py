@@ -61,7 +61,7 @@ class _Evidence:
         # What shares less is never replaced: the rules would say so, but take longer.
         shared = len(self.concepts & concepts)
         is_near = shared and shared >= MIN_SHARED * min(len(self.concepts), len(concepts))
-        return bool(is_near or self.is_event) and _replaces(self.statement, sentence)
+        return bool(is_near or self.is_event) and replaces(self.statement, sentence)
 
 
 def related_facts(facts: Sequence[MemoryEntry], texts: Sequence[str]) -> tuple[MemoryEntry, ...]:
@@ -179,11 +179,6 @@ def _evidence(
         )
         for one in statements
     ]
-
-
-@lru_cache(maxsize=20_000)
-def _replaces(statement: Statement, sentence: str) -> bool:
-    return replaces(statement, sentence)
 
 
 @lru_cache(maxsize=5000)

@@ -118,7 +118,7 @@ def above_relevance_floor(
         one
         for one in telling
         if one.entry.origin is Origin.PATTERN
-        or (_form(one) is _Form.FACT and bearing & _concepts(one.entry.content))
+        or (_form(one) is _Form.FACT and bearing & concepts_of(one.entry.content))
         or (
             one.score >= (of_said if is_verbatim(one) and not one.entry.invalid_at else of_facts)
             and (unrelated is None or unrelated.is_passed_by(one))
@@ -146,11 +146,11 @@ class _AskedTopic:
 
     def is_of(self, text: str) -> bool:
         """Check whether a text has a word or a concept in common with the question."""
-        return bool(self._stems & _read(text).stems or self._concepts & _concepts(text))
+        return bool(self._stems & _read(text).stems or self._concepts & concepts_of(text))
 
     def bears(self, text: str) -> bool:
         """Check whether a text bears on the advice that is asked for: a diet on a recipe."""
-        return bool(self.bearing & _concepts(text))
+        return bool(self.bearing & concepts_of(text))
 
 
 class _UnrelatedFloor:
@@ -299,11 +299,6 @@ class _Words(NamedTuple):
 
 
 # Cached: the same memories are recalled turn by turn.
-@lru_cache(maxsize=5000)
-def _concepts(text: str) -> frozenset[str]:
-    return concepts_of(text)
-
-
 @lru_cache(maxsize=5000)
 def _read(text: str) -> _Words:
     return _Words(topic_stems(text), is_denial(text))
