@@ -35,6 +35,7 @@ from spade_llm.understanding.replacement import (
     have_different_bearers,
     have_different_owners,
     is_beside,
+    key_of_being,
     owner_of,
     replaces,
     role_in_state,
@@ -756,14 +757,10 @@ def asks_for_tasks(question: str) -> bool:
     return bool(_FOR_TASKS.match(question))
 
 
-def asks_for_tastes(question: str) -> bool:
-    """Check whether a question is for all that the person likes, or dislikes."""
-    return bool(_FOR_TASTES.match(question))
-
-
 def asks_for_list(question: str) -> bool:
-    """Check whether a question is for all things of a kind: nothing similar answers it."""
-    return asks_for_tasks(question) or asks_for_tastes(question)
+    """Check whether a question is for all tasks or tastes of the person: nothing similar answers
+    it."""
+    return asks_for_tasks(question) or bool(_FOR_TASTES.match(question))
 
 
 def _listed_answers(question: str, candidates: Sequence[Candidate]) -> list[Candidate] | None:
@@ -795,7 +792,9 @@ def _dislike(text: str) -> bool:
 def _without_done(candidates: Sequence[Candidate], question: str) -> list[Candidate]:
     """The candidates without what was done: `I paid the gas` is nothing that I have to pay."""
     verb = asked_task_verb(question)
-    return [one for one in candidates if not (verb and is_done_with(one.text, verb))]
+    if not verb:
+        return [*candidates]
+    return [one for one in candidates if not is_done_with(one.text, verb)]
 
 
 def _successor_of_former(
@@ -1612,9 +1611,7 @@ def _asked_bearer(question: str) -> tuple[frozenset[str], str]:
     named = next((found[one] for one in _BEARER_GROUPS if found[one]), "")
     if not named or named.lower() in ("i", "we"):
         return SPEAKER, thing
-    subject = leading_noun(f"{named} is")
-    is_being = subject is not None and subject.is_being
-    return value_key(OF_OWN.sub("", named)) if is_being else frozenset(), thing
+    return key_of_being(named), thing
 
 
 _THING_GROUPS = ("thing", "own_thing", "thing2", "own_thing2")

@@ -31,6 +31,7 @@ from spade_llm.understanding.substitution import (
     CLASSES,
     DATED,
     LABELLED,
+    OWN_ARTICLE,
     inserted,
     outside,
     values_in_place_of,
@@ -380,23 +381,28 @@ def resolve_correction(
 def _said_again(text: str, known: Sequence[str]) -> Statement | None:
     """The statement in the place of a recent one that has the same verb, and an object of the same
     kind: `no, I play the trumpet` after `I play the piano`."""
-    new = None if _ADDS.search(text) else _OBJECT.match(text)
-    for one in reversed(known) if new else ():
+    new = _OBJECT.match(text)
+    if not new or _ADDS.search(text) or "like" in concepts_of(text):
+        return None
+    verb = text[: new.start("tail")].lower()
+    for one in reversed(known):
         old = _OBJECT.match(one)
-        if not new or not old or "like" in concepts_of(text):
-            continue
-        verb = text[: new.start("tail")].lower()
-        is_same = one[: old.start("tail")].lower() == verb
-        is_short = max(len(found["tail"].split()) for found in (new, old)) <= MAX_TAIL_WORDS
-        kinds = [concepts_of(found["tail"]) & _SAME_CLASS for found in (new, old)]
-        types = [values_of_part(found["tail"]).keys() for found in (new, old)]
-        # "I study law": not each word has a class.
-        is_open = not (all(kinds) or any(types))
-        is_of_kind = kinds[0] & kinds[1] or types[0] & types[1] or is_open
-        if is_same and is_short and is_of_kind:
+        is_same = old is not None and one[: old.start("tail")].lower() == verb
+        if old and is_same and _are_of_kind(new["tail"], old["tail"]):
             told = f"{text[:1].upper()}{text[1:]}"
             return Statement(text=told, is_change=True, is_correction=True, replaced=one)
     return None
+
+
+def _are_of_kind(one: str, other: str) -> bool:
+    """Check whether two short objects have a class or a type of value in common; not each word has
+    a class: `law`."""
+    if max(len(one.split()), len(other.split())) > MAX_TAIL_WORDS:
+        return False
+    kinds = [concepts_of(each) & _SAME_CLASS for each in (one, other)]
+    types = [values_of_part(each).keys() for each in (one, other)]
+    is_open = not (all(kinds) or any(types))
+    return bool(kinds[0] & kinds[1] or types[0] & types[1]) or is_open
 
 
 _ADDS = LazyPattern(r"\b(?:also|too|as well|tambi[eé]n|adem[aá]s)\b", _I)
@@ -1094,7 +1100,7 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
     for earlier in reversed(known[-MAX_BACK:]):
         spans = values_in_place_of(value, types, earlier)
         tail = COPULA.match(earlier)
-        if tail and types.keys() & spans.keys() and _is_whole(tail["tail"], value):
+        if tail and types.keys() & spans.keys() and _is_whole(tail["tail"], value, types):
             return with_part(earlier, tail.start("tail"), len(earlier), value)
         if value.isdigit() and (hour := _hour_of(earlier)):
             return with_part(earlier, *hour, value)
@@ -1105,7 +1111,7 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
             is_bare = kind is ValueType.NUMBER and has_noun
             return with_part(earlier, *spans[kind][-1], value[first:last] if is_bare else value)
     if classes := frozenset() if is_statement(value) else concepts_of(value) & CLASSES:
-        own = said if _SPANISH_ARTICLE.match(said) else value
+        own = said if OWN_ARTICLE.match(said) else value
         fitting = (with_class(one, own, classes) for one in reversed(known[-MAX_BACK:]))
         if found := next(filter(None, fitting), None):
             return found
@@ -1123,10 +1129,9 @@ def _hour_of(text: str) -> tuple[int, int] | None:
 _DIGITS = LazyPattern(r"\d[\d:.]*")
 
 
-def _is_whole(tail: str, value: str) -> bool:
-    """Check whether a value says all that a complement says: a day and its hour, or a typed value
-    with words behind it (`B positive` for `O negative`)."""
-    types = values_of_part(value)
+def _is_whole(tail: str, value: str, types: Spans) -> bool:
+    """Check whether a value (with its `types`) says all that a complement says: a day and its hour,
+    or a typed value with words behind it (`B positive` for `O negative`)."""
     if len(types) > 1:
         return True
     start, end = next(iter(types.values()))[0]
@@ -1181,4 +1186,3 @@ _AT = LazyPattern(
     _I,
 )
 """The beginning of what says where a thing is."""
-_SPANISH_ARTICLE = LazyPattern(r"(?:al|(?:a )?(?:el|la|los|las)) ", _I)

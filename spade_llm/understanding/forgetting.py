@@ -29,6 +29,7 @@ from spade_llm.understanding.replacement import (
     Statement,
     are_two_of_a_kind,
     bearer_of,
+    key_of_being,
     owner_of,
     replaces,
     tells_own_home,
@@ -885,11 +886,10 @@ def _doer_in(topic: str) -> frozenset[str]:
     """Words for the being that does what a topic asks for: `where my sister lives`, `el número que
     calza Ana`, `lo que gano`; none if it names no such thing."""
     found = _DONE_BY.match(topic)
-    named = (found["name"] or found["name2"]) if found else ""
-    if not named:
-        return SPEAKER if found else frozenset()
-    subject = leading_noun(f"{named} is")
-    return value_key(OF_OWN.sub("", named)) if subject and subject.is_being else frozenset()
+    if not found:
+        return frozenset()
+    named = found["name"] or found["name2"]
+    return key_of_being(named) if named else SPEAKER
 
 
 _DONE_BY = LazyPattern(

@@ -192,8 +192,7 @@ def says_other_done(text: str, task: str) -> bool:
     """Check whether a statement says that something else was done with the verb of a task: `I paid
     the gas` after `I have to pay the rent`."""
     todo = _TASK.match(task)
-    verb, _ = _what_is_done(text) if todo else ("", "")
-    is_same = todo is not None and bool(verb) and _is_same_verb(verb, todo["verb"])
+    is_same = todo is not None and is_done_with(text, todo["verb"])
     return is_same and not says_done(text, task)
 
 

@@ -71,7 +71,7 @@ BEFORE_ITEM = (
 """Preposition and article of one of several things."""
 _WORD = r"(?!(?:it|we|he|me|us|so|is|am|do|go|yo|se|lo|le|no|ya|es|va|my|mi|en)\b)[\w-]{2,}"
 _ITEM = rf"{BEFORE_ITEM}{_WORD}{WHEN}?"
-LIST = re.compile(
+_LIST = re.compile(
     rf"\b(?P<first>{_WORD}){WHEN}?(?P<more>(?:, {_ITEM})*),? (?:and|y|e) {BEFORE_ITEM}"
     rf"(?P<last>{_WORD})\b",
     re.IGNORECASE,
@@ -654,7 +654,7 @@ def lists_of(text: str) -> list[list[str]]:
             *(one["item"] for one in _MORE_ITEM.finditer(found["more"])),
             found["last"],
         ]
-        for found in LIST.finditer(text)
+        for found in _LIST.finditer(text)
     ]
 
 
@@ -810,8 +810,13 @@ def owner_of(statement: str) -> frozenset[str]:
     owner = found["owner"] or found["owner2"] or found["owner3"]
     if not OF_OWN.match(owner):
         return value_key(owner) if owner[0].isupper() else frozenset()
-    subject = leading_noun(f"{owner} is")
-    return value_key(OF_OWN.sub("", owner)) if subject and subject.is_being else frozenset()
+    return key_of_being(owner)
+
+
+def key_of_being(phrase: str) -> frozenset[str]:
+    """Words of a noun phrase without `my`, if it names a being; else none."""
+    subject = leading_noun(f"{phrase} is")
+    return value_key(OF_OWN.sub("", phrase)) if subject and subject.is_being else frozenset()
 
 
 @lru_cache(maxsize=5000)

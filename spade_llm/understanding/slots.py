@@ -24,11 +24,11 @@ from spade_llm.understanding.replacement import (
     ADDITION,
     COPULA,
     INTRODUCES,
-    LIST,
     SECRETS,
     Statement,
     is_of_another,
     is_of_other_home,
+    lists_of,
 )
 from spade_llm.understanding.substitution import (
     CLASSES,
@@ -479,7 +479,7 @@ def _has_one_medicine(statement: str) -> bool:
     replaces."""
     bare = DOSE.sub("", statement)
     words = [word for word in split_words(bare) if "medicine" in concepts_of(word)]
-    return len(words) == 1 and not LIST.search(bare)
+    return len(words) == 1 and not lists_of(bare)
 
 
 def _is_of_provider(statement: str) -> bool:

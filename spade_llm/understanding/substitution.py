@@ -674,7 +674,7 @@ def with_class(earlier: str, new: str, classes: frozenset[str]) -> Statement | N
 def with_article(earlier: str, start: int, end: int, new: str) -> Statement:
     """The earlier statement with another value at this place, and a Spanish article that agrees
     with it: `toco la trompeta` for `toco el piano`, `alergia al pan` for `alergia a las nueces`."""
-    old, own = _SPANISH_ARTICLE.search(earlier[:start]), _OWN_ARTICLE.match(new)
+    old, own = _SPANISH_ARTICLE.search(earlier[:start]), OWN_ARTICLE.match(new)
     if old:
         value = new[own.end() :] if own else new
         article = own["article"] or "el" if own else _article_of(value, old["article"])
@@ -685,7 +685,7 @@ def with_article(earlier: str, start: int, end: int, new: str) -> Statement:
 
 
 _SPANISH_ARTICLE = LazyPattern(r"\b(?P<to>a )?(?P<article>el|la|los|las) $", _I)
-_OWN_ARTICLE = LazyPattern(r"^(?:al|(?:a )?(?P<article>el|la|los|las)) ", _I)
+OWN_ARTICLE = LazyPattern(r"^(?:al|(?:a )?(?P<article>el|la|los|las)) ", _I)
 
 
 _ARTICLES_BY_ENDING = {"ión": "la", "dad": "la", "as": "las", "os": "los", "a": "la", "o": "el"}
@@ -736,10 +736,9 @@ def with_part(earlier: str, start: int, end: int, value: str) -> Statement:
 def _with_kept(old: str, new: str) -> str:
     """A new value with what the old one has before it, and the new one leaves out."""
     kept = _KEPT.match(old)
-    is_bare = kept and (_NUMBER.match(new) if kept["before"] else _ONE_NAME.match(new))
+    is_bare = kept and (new[:1].isdigit() if kept["before"] else _ONE_NAME.match(new))
     return f"{kept[0]}{new}" if kept and is_bare else new
 
 
 _KEPT = LazyPattern(r"(?P<before>(?:at|a las?|el) (?=\d))|(?:Dr|Dra|Doctora?)\b\.? (?=[A-ZÁÉÍÓÚÑ])")
-_NUMBER = LazyPattern(r"\d")
 _ONE_NAME = LazyPattern(r"(?!Mrs?\b|Ms\b|Dra?\b)[A-ZÁÉÍÓÚÑ][\w'’-]+$")
