@@ -187,7 +187,7 @@ def kinds(language: Language, random: Random) -> Iterator[Outcome]:
 
 
 def corrections(language: Language, _random: Random) -> Iterator[Outcome]:
-    """After a correction only the new value is told, and answered."""
+    """A correction leaves the new value only, in the statements and in the answer."""
     for fact, frame in product(language.own(), language.frames("corrections")):
         value = fact.other_values[-1]
         said = frame.format(v=value, old=fact.value, s=fact.other_texts[-1])

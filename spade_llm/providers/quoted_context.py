@@ -108,7 +108,8 @@ def quote_context(
 ) -> str:
     """The content of the context message; empty if there is nothing to quote. `talk`: what others
     said to each other, a line each; `replied_to`: the message that the next one answers; `today`:
-    a model knows no date, and the memories have some; `is_always_dated`: also if there are none."""
+    today's date, by which the model reads those of memories; `is_always_dated`: include it even if
+    nothing is quoted."""
     parts = [
         *_section(ROOM_TALK, (f"- {_one_line(line)}" for line in talk)),
         *([VOICE] if memories else ()),

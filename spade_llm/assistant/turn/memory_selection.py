@@ -277,7 +277,7 @@ def _is_repeated(memory: ScoredMemory, topic: _AskedTopic | None, others: Sequen
         others = [_Words(every, words.is_denial)]
     texts = _clauses(_text_of(memory)) if is_message(memory) else ()
     on_topic = [one for one in texts if topic is None or topic.is_of(one)]
-    # `Her name is Ana, and she likes figs`: the clauses before it tell who is meant.
+    # A pronoun needs the clauses before it: `Her name is Ana, and she likes figs`.
     if any(map(_PRONOUN.match, on_topic)):
         on_topic = []
     clauses = [read for one in on_topic or texts if (read := _read(one)).stems]

@@ -216,9 +216,10 @@ def quoted_memory(found: ScoredMemory) -> QuotedMemory:
     if is_message(found):
         said = f"{speaker_of(entry)}: {entry.content}"
         return QuotedMemory(kind=MESSAGE, text=said, date=date, until=until)
-    # An episode begins with its dates, of which the first is told anyway.
-    text = EPISODE_DATES.sub("", entry.content, count=1)
-    text = text if entry.origin is Origin.EPISODE else entry.content
+    text = entry.content
+    if entry.origin is Origin.EPISODE:
+        # Its text begins with its dates; the quotation has the first one already.
+        text = EPISODE_DATES.sub("", text, count=1)
     return QuotedMemory(kind=entry.category or entry.type, text=text, date=date, until=until)
 
 

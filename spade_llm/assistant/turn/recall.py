@@ -88,7 +88,7 @@ class RecallResult:
     replied_to: str = ""
     """The message that the question answers."""
     is_dated: bool = False
-    """True if the model is told the date also where nothing is quoted: it stores plans with it."""
+    """True if the prompt has today's date even without quotations: plans are stored with dates."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,8 +129,8 @@ class _Topic:
         is_close = is_english and passage.score >= CLOSE_SCORE
         missing = self._words.keys() - shared
         if len(shared) < 2 and self._is_of_speaker:
-            # "Who is my doctor?" is no question about a doctor's note, whose score is that of its
-            # word. It is that of the meaning if other words are missing.
+            # A doctor's note shares a word with "Who is my doctor?", enough for a high score.
+            # If other words are missing, a high score comes from the meaning.
             return (
                 bool(shared) and is_close and (bool(missing) or passage.score >= VERY_CLOSE_SCORE)
             )

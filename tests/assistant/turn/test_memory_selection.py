@@ -261,7 +261,7 @@ def test_a_message_is_not_quoted_beside_the_fact_that_it_tells_on_the_question()
     pronoun = memory("Sam's wife is called Claire and she hates figs", id="4", said_by="ada")
 
     assert without_repeated([*facts, other], question="Where do I live?") == tuple(facts)
-    # Without the clause before it, it is not known who is meant.
+    # The pronoun needs the clause before it.
     assert pronoun in without_repeated([*facts, pronoun], question="Who hates figs?")
 
 
