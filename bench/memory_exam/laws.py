@@ -15,7 +15,7 @@ import argparse
 import re
 import tomllib
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -25,7 +25,7 @@ from spade_llm.understanding.answers import Candidate, find_answers, with_closed
 from spade_llm.understanding.statements import StatementHistory, read_history
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 TEMPLATES = Path(__file__).with_name("laws.toml")
 SEED = 3
@@ -47,6 +47,8 @@ class Fact:
     other_texts: tuple[str, ...] = ()
     """The same statement with the other values of its kind."""
     other_values: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    """Announcements of the last of the other values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,9 +76,9 @@ class Language:
     def own(self) -> list[Fact]:
         """A fact of the speaker for each template."""
         return [
-            _fact(kind, template, told["values"], told["own_questions"][0])
+            _fact(kind, one, told["values"], told["own_questions"][0], told.get("changes", ()))
             for kind, told in self._templates["facts"].items()
-            for template in told["own"]
+            for one in told["own"]
         ]
 
     def of_beings(self, kind: str) -> list[list[Fact]]:
@@ -87,16 +89,19 @@ class Language:
         ]
         for person in self._templates["people"]:
             forms = [one.replace("{p}", person) for one in told.get("of_other", ())]
+            said = [one.replace("{p}", person) for one in told.get("other_changes", ())]
             for question in told.get("other_questions", ())[:1]:
                 asked = question.replace("{p}", person)
-                beings.append([_fact(kind, one, told["values"], asked) for one in forms])
+                beings.append([_fact(kind, one, told["values"], asked, said) for one in forms])
         return [one for one in beings if one]
 
     def kinds(self) -> list[str]:
         return list(self._templates["facts"])
 
 
-def _fact(kind: str, template: str, values: list[str], question: str) -> Fact:
+def _fact(
+    kind: str, template: str, values: list[str], question: str, changes: Sequence[str] = ()
+) -> Fact:
     def filled(text: str, value: str) -> str:
         contracted = {"de": "del", "a": "al"}
         text = text.replace("{v}", value)
@@ -109,6 +114,7 @@ def _fact(kind: str, template: str, values: list[str], question: str) -> Fact:
         question=filled(question, values[0]),
         other_texts=tuple(filled(template, one) for one in values[1:]),
         other_values=tuple(values[1:]),
+        changes=tuple(filled(one, values[-1]) for one in changes),
     )
 
 
@@ -203,6 +209,49 @@ def corrections(language: Language, _random: Random) -> Iterator[Outcome]:
         yield None if is_right else Broken(messages=(fact.text, said), seen=f"{history.current}")
 
 
+def changes(language: Language, random: Random) -> Iterator[Outcome]:
+    """An announced change of the speaker ends the fact of its kind and no other, whichever was told
+    last."""
+    every = [
+        (fact, other)
+        for fact, other in product(language.own(), repeat=2)
+        if fact.kind != other.kind and {fact.kind, other.kind} != {"job", "employer"}
+    ]
+    yield from _changes(every, random)
+
+
+def other_changes(language: Language, random: Random) -> Iterator[Outcome]:
+    """A change of another being ends its fact, and not that of the same kind of the speaker."""
+    every = []
+    for kind in language.kinds():
+        own, *others = language.of_beings(kind)
+        mine = [replace(one, text=one.other_texts[0], value=one.other_values[0]) for one in own]
+        every += [(one, two) for of_one in others for one in of_one for two in mine]
+    yield from _changes(every, random)
+
+
+def _changes(pairs: Sequence[tuple[Fact, Fact]], random: Random) -> Iterator[Outcome]:
+    """A change of the first fact of each pair."""
+    every = [(fact, other, said) for fact, other in pairs for said in fact.changes]
+    every = random.sample(every, min(OTHER_KINDS, len(every)))
+    for number, (fact, other, said) in enumerate(every):
+        first = [fact.text, other.text] if number % 3 else [other.text, fact.text]
+        history = read_history([*first, said])
+        found = [answers(history, one.question) for one in (fact, other)]
+        values = [fact.other_values[-1].split()[-1], other.value]
+        is_right = all(
+            texts and has(texts[0], value) for texts, value in zip(found, values, strict=True)
+        )
+        is_old = any(
+            has(one, fact.value) for one in history.current if one.lower() != other.text.lower()
+        )
+        yield (
+            None
+            if is_right and not is_old
+            else Broken(messages=(*first, said), seen=f"{history.current} {found}")
+        )
+
+
 def frames(language: Language, _random: Random) -> Iterator[Outcome]:
     """Words that say nothing do not change what is understood of a statement."""
     for fact, frame in product(language.own(), language.frames("frames")):
@@ -227,7 +276,8 @@ def unreal(language: Language, _random: Random) -> Iterator[Outcome]:
 
 
 LAWS: dict[str, Callable[[Language, Random], Iterator[Outcome]]] = {
-    law.__name__: law for law in (beings, unknown, kinds, corrections, frames, unreal)
+    law.__name__: law
+    for law in (beings, unknown, kinds, corrections, changes, other_changes, frames, unreal)
 }
 
 
@@ -246,7 +296,7 @@ def main() -> None:
                 total[language.name] += 1
                 broken[language.name] += [outcome] if outcome else []
         shares = ", ".join(f"{one} {len(broken[one])} of {total[one]}" for one in total)
-        print(f"{name:12} {shares}")
+        print(f"{name:13} {shares}")
         for language_name, found in broken.items():
             for one in Random(SEED).sample(found, min(arguments.examples, len(found))):
                 print(f"  {language_name} {' | '.join(one.messages)}\n     {one.seen}")

@@ -336,7 +336,12 @@ def subject_name(statement: str) -> frozenset[str]:
         return frozenset()
     words = subject.text.split()
     names = words if subject.is_named else words[1:]
-    return frozenset(one.lower() for one in names if one[:1].isupper() and not _TITLE.match(one))
+    return frozenset(
+        # "Tom's dentist": Tom.
+        re.split("['’]", one.lower())[0]
+        for one in names
+        if one[:1].isupper() and not _TITLE.match(one)
+    )
 
 
 def is_noun_phrase(text: str) -> bool:

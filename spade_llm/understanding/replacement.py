@@ -828,10 +828,11 @@ def bearer_of(statement: str) -> frozenset[str]:
     subject = leading_noun(statement)
     is_role = OF_OWN.match(statement) is not None
     if subject and subject.is_being and (subject.is_named or is_role):
-        return value_key(OF_OWN.sub("", subject.text))
+        return value_key(OF_OWN.sub("", subject.text)) - _ADVERBS
     return SPEAKER if is_role or _BY_SPEAKER.match(statement) else frozenset()
 
 
+_ADVERBS = frozenset({"ahora", "ya", "tambien", "siempre", "now", "also", "always"})
 _OWNED = LazyPattern(
     r"^(?P<owner>(?:(?:my|our) )?[\w-]+(?: (?-i:[A-Z])[\w-]+)?)['’]s"
     r" (?!(?:an?|the|not|in|at|on|from|called|\d|been|got|gone|put|had|\w{2,}ed|going|moving|coming"
@@ -876,6 +877,9 @@ def are_about_different_beings(new: str, old: str) -> bool:
         is_for_speaker = _FOR_SPEAKER.search(new) and _FOR_SPEAKER.search(old)
         if not (is_for_speaker or _TAKES_OVER.search(new)):
             return True
+    if bearer_of(old) == SPEAKER and not (_TAKES_OVER.search(new) or _CONTRAST.match(new)):
+        # "Ana switched to law" changes nothing of what I study.
+        return have_different_bearers(_NOW_FIRST.sub("", new), old)
     if not features(new).topic & features(old).topic:
         return False
     if is_changed(new) or is_event(new) or _TAKES_OVER.search(new):
@@ -884,6 +888,11 @@ def are_about_different_beings(new: str, old: str) -> bool:
         # "My boss is Ana": the name is the value.
         return False
     return have_different_bearers(new, old)
+
+
+_CONTRAST = LazyPattern(r"^[^,]{1,30}, (?:not?|sino)\b", _I)
+"""`Lugo, no Murcia`: the name is no subject."""
+_NOW_FIRST = LazyPattern(r"^(?:now|ahora|ya),? ", _I)
 
 
 def _is_unnamed_being(text: str) -> bool:
@@ -1007,7 +1016,7 @@ def _has_other_word(new: Statement, old: str, one: Features) -> bool:
         return False
     for pattern in (_PREFER, _ROLE):
         if new.is_change and pattern in after and pattern in before:
-            return not one.beings and not features(old).topic & _STATES
+            return not one.beings and not (one.topic | features(old).topic) & _STATES
     if _WORKS.search(new.text if _WORKLESS.search(old) else old) and (
         bool(_WORKLESS.search(new.text)) != bool(_WORKLESS.search(old))
     ):

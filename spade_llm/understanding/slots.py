@@ -4,6 +4,7 @@ by its subject, the kind of its complement, or the class of the new value."""
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -22,10 +23,14 @@ from spade_llm.understanding.features import features, is_changed, is_denial
 from spade_llm.understanding.pronouns import antecedent, leading_noun, noun_phrases
 from spade_llm.understanding.replacement import (
     ADDITION,
+    BEARER,
     COPULA,
     INTRODUCES,
     SECRETS,
+    SPEAKER,
     Statement,
+    bearer_of,
+    have_different_bearers,
     is_of_another,
     is_of_other_home,
     lists_of,
@@ -128,6 +133,9 @@ _CHOICE = LazyPattern(
     _I,
 )
 """A relation to one of several that offer the same."""
+_CHOICE_OF_FIRM = LazyPattern(r"\b(?:use|using|bank|with|uso|usamos|con)\b", _I)
+_MOVED = LazyPattern(r"^[^,;]*\b(?:mov(?:ed|ing)|mud\w+|traslad\w+) ", _I)
+"""Of a person this is rather a new home, and of what they have with a firm a new one."""
 _PROVIDERS = frozenset({"bank", "employer", "insurance", "phone", "provider", "team", "wifi"})
 _OF_SPEAKER = LazyPattern(
     r"^(?:i|we|i['’]m|we['’]re|(?-i:[A-Z])?[a-z]+(?:o|oy|amos|emos|imos))\b", _I
@@ -169,6 +177,206 @@ def in_same_slot(
         # "She starts in York" tells nothing of another woman.
         known = [one for one in known if value_key(meant.text) & value_key(one)]
     return found or _nearest(text, named, every, known) or _with_value_of_part(text, known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Relation:
+    """A relation of a being that has one value at a time."""
+
+    announced: LazyPattern
+    """A new value (`new`), which no other relation has in these words."""
+    told: LazyPattern
+    """A statement of the relation, with its value (`value`)."""
+    kind: str = ""
+    """Concept of the new value; empty: any value."""
+    told_kind: str = ""
+    """The same of the former value."""
+
+
+_NAME = r"(?-i:[A-ZÁÉÍÓÚÑ])[\w'’.-]*(?: (?:of |de |del )?(?-i:[A-ZÁÉÍÓÚÑ\d])[\w'’.-]*){0,3}"
+_MARKS = (
+    r"(?:(?:and|so|but|now|y|pero|ahora|ya|al final|por fin|in the end|actually|yesterday|ayer|hoy"
+    r"|last \w+|(?:la semana|el mes|el a[ñn]o) pasad[oa]|(?:just|well)),? )*"
+)
+_I_HAVE = r"(?:i|we)(?:['’](?:ve|m|re)| have| am| are)?(?: now| just| recently| finally)*"
+_PHONE = r"(?:n[uú]mero|tel[eé]fono|m[oó]vil)"
+_END = rf"(?: (?:from now on|a partir de ahora|desde ahora)|{TIME_BEHIND[:-1]})?$"
+
+
+def _relation(announced: str, told: str, kind: str = "", told_kind: str = "") -> _Relation:
+    return _Relation(
+        announced=LazyPattern(rf"^{_MARKS}(?:{announced}){_END}", _I),
+        told=LazyPattern(rf"^(?:now |ahora |ya )?(?:{told})", _I),
+        kind=kind,
+        told_kind=told_kind,
+    )
+
+
+_MARKS_FIRST = LazyPattern(rf"^{_MARKS}", _I)
+_RELATIONS = (
+    # Name.
+    _relation(
+        rf"(?:(?:i (?:now )?go by|(?:please )?call me|{_I_HAVE} changed my name to"
+        r"|ll[aá]mame|me (?:he )?cambi\w+ (?:el|de) nombre (?:a|por)|me llamo) "
+        rf"(?P<new>{_NAME}))",
+        rf"(?:my name(?:['’]s| is)|i['’]m|call me|i go by|me llamo|mi nombre es|soy)"
+        rf" (?P<value>{_NAME})$",
+    ),
+    # Home.
+    _relation(
+        rf"(?:{_I_HAVE} (?:moved|relocated)(?: house| home| back| over)?(?: from {_NAME})? to"
+        rf"|(?:me|nos) (?:he |hemos )?(?:mud|traslad)\w+(?: de {_NAME})? a"
+        r"|(?:me|nos) (?:fui|fuimos|vine|vinimos|he ido|hemos ido) a vivir a)"
+        rf" (?P<new>{_NAME})",
+        r"(?:i|we|i['’]\w+|we['’]\w+) (?:now |currently )?(?:live|living|[a-z ]*based)"
+        rf" in (?P<value>{_NAME})"
+        rf"|(?:my|our) home(?:['’]s| is) in (?P<value2>{_NAME})"
+        rf"|(?:viv(?:o|imos)|mi casa est[aá]) en (?P<value3>{_NAME})",
+    ),
+    # Profession.
+    _relation(
+        rf"{_I_HAVE} (?:become|became|(?:re)?trained as|(?:re)?qualified as) (?P<new>an? [\w -]+)"
+        r"|me (?:he )?(?:hice|hecho|form[eé] como|recicl[eé] como) (?P<new2>[\w-]+)",
+        r"(?:i work as|i['’]m|i am|my job is) (?P<value>an? [\w -]+?)(?= (?:at|in|for|with)\b|$)"
+        r"|(?:(?:yo )?soy|trabajo (?:de|como)) (?P<value2>[\w-]+)",
+        "profession",
+        "profession",
+    ),
+    # Employer.
+    _relation(
+        rf"(?:{_I_HAVE} (?:started|begun|began) (?:work )?(?:at|with|for)|he empezado en"
+        rf"|empec[eé] en) (?P<new>{_NAME})",
+        rf"(?:i work (?:at|for)|trabajo (?:en|para)) (?P<value>{_NAME})",
+    ),
+    # Age.
+    _relation(
+        r"(?:i['’]m|i am|i['’]?(?:ve)? ?(?:just )?turned|i['’]m turning|(?:ya )?tengo"
+        r"|(?:ya )?(?:cumpl[ií]|he cumplido)) (?P<new>\d{1,3})(?: years old| a[ñn]os)?"
+        r"(?: now| ya)?",
+        r"(?:i['’]m|i am|tengo) (?P<value>\d{1,3})(?: years old| a[ñn]os)?$",
+    ),
+    # Car.
+    _relation(
+        rf"(?:{_I_HAVE} )?(?:sold (?:it|my car|the car) and )?(?:i )?(?:got|bought) "
+        rf"(?:myself )?an? (?P<new>{_NAME}) instead"
+        rf"|(?:{_I_HAVE} )?sold (?:it|my car|the car) and (?:i )?(?:got|bought) an? "
+        rf"(?P<new2>{_NAME})"
+        rf"|(?:{_I_HAVE} (?:drive|driving)|conduzco) (?:an?|una?) (?P<new3>{_NAME})",
+        rf"(?:i|we) drive an? (?P<value>{_NAME})|conduzco una? (?P<value2>{_NAME})"
+        rf"|(?:my|our|mi|nuestro) (?:\w+ )?(?:car|coche|carro|auto)(?:['’]s| is| es) (?:an?|una?)"
+        rf" (?P<value3>{_NAME})",
+    ),
+    _relation(
+        rf"{_I_HAVE} (?:got|bought|have|chosen|chose) an? (?:new )?(?P<new>{_NAME})"
+        rf"(?: instead| now)|(?:ahora (?:tengo|llevo)|(?:vend\w+ el coche|lo vend\w+) y (?:me )?"
+        rf"(?:compr[eé]|tengo)) una? (?P<new2>{_NAME})",
+        rf"(?:(?:i|we) (?:have|own|drive) an?|(?:tengo|llevo|conduzco) una?) (?P<value>{_NAME})"
+        rf"|(?:my|our|mi|nuestro) (?:\w+ )?(?:car|coche|carro|auto)(?:['’]s| is| es) (?:an?|una?)"
+        rf" (?P<value2>{_NAME})",
+        "car",
+        "car",
+    ),
+    # Subject of studies.
+    _relation(
+        rf"{_I_HAVE} (?:switched|changed|moved|transferred)(?: my (?:degree|course|major|subject))"
+        r"(?: over)? to (?P<new>(?-i:[a-z])[\w -]+)"
+        r"|(?:ahora )?estudio (?P<new2>(?-i:[a-záéíóú])[\w ]+)"
+        r"|me (?:he )?cambi\w+ de (?:carrera|grado|estudios) a (?P<new3>[\w ]+)",
+        r"(?:i (?:study|read)|i['’]m (?:studying|reading)|my (?:degree|major) is in"
+        r"|i['’]m doing an? degree in) (?P<value>[\w -]+?)(?= (?:at|in)\b|$)"
+        r"|estudio (?P<value2>[\w ]+?)(?= (?:en|por)\b|$)",
+    ),
+    _relation(
+        rf"{_I_HAVE} (?:switched|changed|moved|transferred)(?: over)? to (?P<new>[\w -]+)"
+        r"|me (?:he )?(?:cambi\w+|pas\w+) a (?P<new2>[\w ]+)",
+        r"(?:i study|i['’]m studying|i['’]m doing an? degree in) "
+        r"(?P<value>[\w -]+?)(?= (?:at|in)\b|$)|estudio (?P<value2>[\w ]+?)(?= (?:en|por)\b|$)",
+        "subject",
+    ),
+    # Doctor.
+    _relation(
+        r"(?:(?:i see|i['’]m (?:seeing|with)|i go to|me (?:lleva|atiende|ve|trata)|voy (?:con|a))"
+        rf" (?:el |la |al )?(?P<new>(?:dra?|doctora?)\.? {_NAME}))",
+        r"(?:my|our|mi|nuestr[oa]) (?:doctor|gp|family doctor|m[eé]dic[oa]|doctora)"
+        rf"(?: de cabecera)?(?:['’]s| is| es) (?:el |la )?(?P<value>(?:dra?|doctora?)\.? {_NAME})",
+    ),
+    # Medicine.
+    _relation(
+        r"(?:(?:.{2,20} )?(?:changed|switched|swapped) my (?:medication|medicine|meds|tablets"
+        r"|pills) to (?P<new>[\w-]+)|.{0,20}\bme (?:ha |han )?(?:cambi|pas)\w+ (?:la medicaci[oó]n"
+        r"|el tratamiento|las pastillas|la pastilla) (?:a|por) (?P<new2>[\w-]+))",
+        r"(?:i take|i['’]m on|i am on|tomo) (?P<value>[\w-]+)$",
+        "medicine",
+        "medicine",
+    ),
+    # Telephone number.
+    _relation(
+        rf"(?:(?:i['’]ve got|i have|i got) a new (?:phone |mobile )?number"
+        rf"|tengo (?:un )?(?:{_PHONE} nuevo|nuevo {_PHONE}))(?: de tel[eé]fono)?"
+        r"(?:[,:;]| is|,? (?:y )?(?:it['’]s|es))* (?:el )?(?P<new>\+?\d[\d ]{5,}\d)",
+        r"(?:my|mi) (?:(?:phone|mobile|cell)(?: number)?|number|n[uú]mero(?: de (?:tel[eé]fono"
+        r"|m[oó]vil))?|tel[eé]fono|m[oó]vil)(?:['’]s| is| es) (?:el )?(?P<value>\+?\d[\d ]{5,}\d)",
+    ),
+)
+
+
+_WHO = rf"(?P<who>{BEARER})(?:['’]s| has| is)?(?: just| now| recently| ahora| ya)*"
+_RELATIONS_OF_OTHERS = (
+    _relation(
+        rf"{_WHO} (?:(?:left|quit),? (?:and |but )?(?:is )?(?:now )?)?(?:(?:got|has) an? (?:new )?"
+        r"job (?:at|with|for)|started (?:work )?(?:at|for|with)|(?:works|working) (?:at|for)"
+        rf"|(?:ha )?empez\w+ (?:a trabajar )?en|trabaja en|(?:ha )?encontr\w+ trabajo en)"
+        rf" (?P<new>{_NAME})",
+        rf"{BEARER} (?:now |ahora )?(?:works (?:at|for)|trabaja (?:en|para)) (?P<value>{_NAME})",
+    ),
+    _relation(
+        rf"{_WHO} (?:(?:switched|changed|transferred)(?: (?:his|her|their) (?:degree|course"
+        r"|major))? to|studies|studying|estudia|se (?:ha )?cambi\w+ (?:de carrera )?a)"
+        r" (?P<new>[\w -]+)",
+        rf"{BEARER}(?:['’]s| is)? (?:now |ahora )?(?:studies|studying|estudia) (?P<value>[\w -]+?)"
+        r"(?= (?:at|in|en|por)\b|$)",
+    ),
+    _relation(
+        rf"{_WHO} (?:on|takes|taking|toma) (?P<new>[\w-]+)(?: now)? (?:instead|en su lugar)",
+        rf"{BEARER}(?:['’]s| is)? (?:on|takes|toma) (?P<value>[\w-]+)$",
+        "medicine",
+        "medicine",
+    ),
+)
+
+
+def of_relation(text: str, every: Sequence[str]) -> Statement | None:
+    """The latest statement of a relation with the value that a clause announces for the same being:
+    `I've become a nurse` after `I'm a waiter`, `Ann switched to law`."""
+    bearer = bearer_of(_MARKS_FIRST.sub("", text))
+    of_others = bool(bearer) and bearer != SPEAKER
+    if of_others:
+        every = [one for one in every if bearer_of(one) == bearer]
+    for relation in _RELATIONS_OF_OTHERS if of_others else _RELATIONS:
+        if not (new := _group(relation.announced.match(text), "new")):
+            continue
+        for one in reversed(every):
+            old = None if is_denial(one) else _group(relation.told.match(one), "value")
+            if old and old[0].lower() != new[0].lower() and _are_of_kind(relation, new[0], old[0]):
+                return with_part(one, *old[1], new[0])
+    return None
+
+
+def _are_of_kind(relation: _Relation, new: str, old: str) -> bool:
+    """Check whether two values may be of the kinds of a relation. Of the old one it need not be
+    known; the new one may be a name, as many cars have."""
+    kinds, olds = concepts_of(new), concepts_of(old)
+    is_new = not relation.kind or relation.kind in kinds
+    is_name = new[0].isupper() and old[0].isupper() and relation.kind in olds
+    is_old = not relation.told_kind or relation.told_kind in olds
+    return (is_new or is_name) and (is_old or not any(map(is_concept, olds)))
+
+
+def _group(found: re.Match[str] | None, name: str) -> tuple[str, tuple[int, int]] | None:
+    """The text and place of the first group of a match with a name that begins so."""
+    groups = found.groupdict() if found else {}
+    named = next((one for one, text in groups.items() if text and one.startswith(name)), None)
+    return (groups[named], found.span(named)) if found and named else None
 
 
 def found_at_last(text: str, known: Sequence[str]) -> Statement | None:
@@ -459,6 +667,7 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
         # The new value shows its kind, so that the former one may be older than MAX_BACK.
         for one in (known if found else known[-MAX_BACK:])
         if features(one).beings == beings
+        and not have_different_bearers(text, one)
         and (beings or _OF_SPEAKER.match(one) or (found and _is_of_provider(one)))
         and not is_denial(one)
     )
@@ -467,8 +676,9 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
     if classes:
         fitting = [with_class(one, new, classes) for one in recent]
     else:
+        choice = _CHOICE_OF_FIRM if _MOVED.search(text) else _CHOICE
         fitting = [
-            _with_types_of(new, one, types) for one in recent if is_name and _CHOICE.search(one)
+            _with_types_of(new, one, types) for one in recent if is_name and choice.search(one)
         ]
     changed = [one for one in fitting if one]
     return with_other_parts(changed[0], whole) if len(changed) == 1 else None

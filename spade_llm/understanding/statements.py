@@ -55,7 +55,13 @@ from spade_llm.understanding.replacement import (
     is_unrelated,
     replaces,
 )
-from spade_llm.understanding.slots import found_at_last, in_same_slot, swapped, value_of_pronoun
+from spade_llm.understanding.slots import (
+    found_at_last,
+    in_same_slot,
+    of_relation,
+    swapped,
+    value_of_pronoun,
+)
 from spade_llm.understanding.spelling import with_known_names
 from spade_llm.understanding.substitution import (
     is_clean,
@@ -259,8 +265,10 @@ _INTRODUCES_SELF = LazyPattern(
     r"(?:i['’]m|i am|my name(?:['’]s| is)|me llamo) (?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]+$", _I
 )
 _NAMES_SPEAKER = LazyPattern(
-    r"\b(?:my (?:\w+ )?name|call(?:ed)? me|i['’]?m|i am|me llam\w+|mi nombre|soy|ll[aá]mame)\b"
-    r"|^(?:no|not|actually|sorry|en realidad|perd[oó]n|(?:now |ahora )?(?:it['’]?s|es)|ahora|with"
+    r"\b(?:my (?:\w+ )?name|call(?:ed)? me|i['’]?m|i am|i (?:now )?go by|me llam\w+|soy|ll[aá]mame"
+    r"|(?:mi|el|de) nombre)\b"
+    r"|^(?:no|not|actually|sorry|en realidad|perd[oó]n|(?:now |ahora )?(?:it['’]?s|it isn['’]?t"
+    r"|it is not|(?:ya )?no es|es)|ahora|with"
     r"|con)\b|\bspel[lt]\w*"
     r"|\bse escribe\b",
     _I,
@@ -305,7 +313,8 @@ def _read_clauses(
         if changing and is_successor(clause.text, changing, before):
             gone = [statements.pop()]
             named = with_person(clause.text, known, before)
-            found = _succession(before, named, changing)
+            joined = of_relation(f"{before} and {clause.text}", [*remembered, *known])
+            found = [joined] if joined else _succession(before, named, changing)
             changing = ""
         else:
             related = remembered if _says_change(clause) else ()
@@ -408,7 +417,8 @@ def _as_statement(clause: Clause, remembered: Sequence[str], known: Sequence[str
         done := with_done_task(clause.text, every, last=known[-1] if known else "")
     ):
         return replace(clause, kind=ClauseKind.STATEMENT, text=done)
-    if clause.kind is ClauseKind.REQUEST and change_of_list(clause.text, every):
+    is_of_list = clause.kind is ClauseKind.REQUEST and change_of_list(clause.text, every)
+    if is_of_list or (clause.kind is ClauseKind.SMALL_TALK and known and _is_new_value(clause)):
         return replace(clause, kind=ClauseKind.OTHER)
     found = _NAME_FIRST.match(clause.text) if clause.kind is ClauseKind.OTHER else None
     is_known = found is not None and any(
@@ -417,6 +427,16 @@ def _as_statement(clause: Clause, remembered: Sequence[str], known: Sequence[str
         for start, end in typed_values(earlier).get(ValueType.NAME, ())
     )
     return replace(clause, kind=ClauseKind.STATEMENT) if is_known else clause
+
+
+def _is_new_value(clause: Clause) -> bool:
+    """Check whether a clause that may be a remark (`it's Friday!`, `it's grey`) is the value in the
+    place of another: `no, it's Friday`, `it's actually grey`."""
+    is_change = clause.is_change or bool(_ACTUALLY.search(clause.text))
+    return is_change and bool(_IT_IS.match(clause.text))
+
+
+_ACTUALLY = LazyPattern(r"\b(?:now|actually|ahora|en realidad)\b", _I)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -690,7 +710,8 @@ def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list
     or tells an end and a beginning."""
     if found := _NO_LONGER_BUT_NOW.match(text):
         return _change_of_clause(text, every, known)[0] or _ended_and_new(found)
-    changed = change_of_list(text, every) or value_of_pronoun(text, known)
+    changed = change_of_list(text, every) or of_relation(text, every)
+    changed = changed or value_of_pronoun(text, known)
     changed = changed or swapped(text, every, is_said=True) or found_at_last(text, every)
     return [changed] if changed else []
 

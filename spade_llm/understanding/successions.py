@@ -283,7 +283,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     is_bare = is_bare and not noun_phrases(text[: text.find(ended)])
     if ended and is_bare and known:
         # "It broke", "lo vendí": what was spoken of last.
-        return known[-1]
+        return next((one for one in reversed(known) if _may_be_over(ended, one)), "")
     # "Mark's changed jobs" is about the husband who was told of, not about the speaker.
     text = with_role(text, every)
     subject = None if ended else leading_noun(text)
@@ -345,6 +345,28 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     )
 
 
+def _may_be_over(ended: str, statement: str) -> bool:
+    """Check whether a statement may be what a pronoun means: things are sold, habits given up."""
+    if _SOLD.search(ended):
+        return bool(
+            _POSSESSED.match(statement) or features(statement).concepts & (things() | _SALEABLE)
+        )
+    return not _GIVEN_UP.search(ended) or bool(_DONE_BY_SPEAKER.match(statement))
+
+
+_SOLD = LazyPattern(r"\b(?:sold|scrapped|traded|vend[ií]\w*)\b", _I)
+_POSSESSED = LazyPattern(
+    r"^(?:(?:i|we)(?:['’]ve)? (?:have|own|got|bought|drive|ride)|(?:me )?compr\w+|ten(?:go|emos)"
+    r"|conduzco)\b",
+    _I,
+)
+_SALEABLE = frozenset({"bike", "brand", "car", "home", "phone", "transport"})
+_DONE_BY_SPEAKER = LazyPattern(
+    r"^(?:(?:i|we)(?:['’](?:m|re))? |(?:yo )?[^\W\d_]+(?:o|oy|amos|emos|imos) )", _I
+)
+_GIVEN_UP = LazyPattern(
+    r"\b(?:(?:gave|given|give|giving) (?:it|them) up|quit|(?:lo|la|los|las) (?:he )?dej\w+)\b", _I
+)
 _NO_JOURNEY = LazyPattern(
     r"\b(?:not|no|nada)\b (?:(?:nos|me|going|off|flying|travelling) )*(?:vamos|voy|iremos|viajamos"
     r"|to|vuelo|volamos|(?<=nada )de) (?:a )?(?-i:[A-ZÁÉÍÓÚÑ])",
@@ -498,7 +520,9 @@ def named_before(text: str, before: str, every: Sequence[str]) -> Statement | No
         is_instead = is_now or is_result or bool(_TAKES_OVER.search(rest))
         if not (is_instead or _SUCCEEDS.search(rest) or _IT_IS_ONLY.match(rest)):
             continue
-        for one in reversed(others):
+        named = concepts_of(first)
+        # "I changed the alarm code, it's 3358" says nothing of the gate's, told last.
+        for one in sorted(reversed(others), key=lambda one: -len(named & features(one).concepts)):
             if is_of_another(rest, one) or _tells_of_other_topic(rest, one):
                 continue
             # A sister has no successor.
@@ -684,8 +708,10 @@ def closest(rest: str, earlier: str, every: Sequence[str]) -> str:
     moved me up, I play in goal now`) may name something else."""
     said = features(rest).concepts - light()
     beings = features(rest).beings, features(earlier).beings
+    verbs = _verbs(rest)
     shares = {
-        one: sum(0.5 if both in general() else 1 for both in said & features(one).concepts)
+        one: bool(verbs & _verbs(one))
+        + sum(0.5 if both in general() else 1 for both in said & features(one).concepts)
         for one in (*every, earlier)
         if features(one).beings in beings
     }

@@ -58,6 +58,68 @@ def test_the_statement_of_the_same_slot_is_replaced(earlier: str, message: str, 
 
 
 @pytest.mark.parametrize(
+    ("earlier", "message", "holds"),
+    [
+        ("My name is Dave", "call me Nina from now on", "My name is Nina"),
+        ("Me llamo David", "me cambié el nombre a Nora", "Me llamo Nora"),
+        ("I live in Derby", "I moved to Leeds last week", "I live in Leeds"),
+        ("I work as a nurse", "I've become a teacher", "I work as a teacher"),
+        ("I work for Tesco", "I've started at Mencap", "I work for Mencap"),
+        ("I am 34 years old", "it was my birthday, I'm 35", "I am 35 years old"),
+        ("My car is a Skoda", "I sold it and bought a Golf", "I bought a Golf (car)"),
+        ("Tengo un Seat Ibiza", "ahora tengo un Dacia", "Tengo un Dacia"),
+        ("I study law", "I switched to history", "I study history"),
+        ("Estudio derecho", "ahora estudio historia", "Estudio historia"),
+        ("My GP is Dr Patel", "I see Dr Okafor now", "My GP is Dr Okafor"),
+        ("Tomo metformina", "me han cambiado la medicación a omeprazol", "Tomo omeprazol"),
+        ("Mi número es el 600 123 456", "tengo número nuevo: 622 333 444", "622 333 444"),
+        ("Ann works at Tesco", "Ann left, now works at Mencap", "Ann works at Mencap"),
+        (
+            "Mi madre estudia derecho",
+            "mi madre ahora estudia historia",
+            "Mi madre estudia historia",
+        ),
+    ],
+)
+@pytest.mark.parametrize("between", ["", "My haircut is on Monday", "I support Everton"])
+def test_an_announced_value_replaces_that_of_its_relation(
+    earlier: str, message: str, holds: str, between: str
+) -> None:
+    told = [one for one in (earlier, between) if one]
+    current = statements_of([*told, message])
+
+    assert earlier not in current
+    assert holds in " ".join(current)
+    assert not between or between in current
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        ("I study chemistry", "Ann switched to history"),
+        ("I work for Barclays", "Ann left, now works at Mencap"),
+        ("Vivo en Bilbao", "ahora Ana vive en Lugo"),
+        ("My favourite food is curry", "Ann's favourite food is lasagne now"),
+        ("Mi coche es un Renault Clio", "Ana ahora tiene un Dacia"),
+        ("I have a Dacia", "I moved to Vitoria last week"),
+        ("Soy enfermera", "ahora soy vegana"),
+    ],
+)
+def test_what_changes_for_another_being_or_relation_leaves_the_statement(
+    own: str, message: str
+) -> None:
+    assert own in statements_of([own, message])
+
+
+def test_of_two_codes_the_named_one_changes() -> None:
+    told = ["The alarm code is 4471", "The gate code is 1122"]
+
+    current = statements_of([*told, "I changed the alarm code, it's 3358"])
+
+    assert current == ["The gate code is 1122", "The alarm code is 3358"]
+
+
+@pytest.mark.parametrize(
     ("earlier", "message"),
     [
         ("I work for Initech", "I switched to Telecable"),
