@@ -119,6 +119,12 @@ _LEAD_IN = LazyPattern(
     r"| u| this"
     r"| already| before)*,?(?= but\b)|quick one(?=,)|so{2,}|(?:little |quick )?update(?=,)"
     r"|get in(?=,)"
+    # "The clinic says my appointment got pushed to Friday".
+    r"|(?:the |my |la |el |mi )?[\w-]+ (?:says|said|texted|emailed|rang|phoned|dice|dicen|dijo"
+    r"|avis[óa]\w*|escribi[óo])(?: to say| that| que)?(?= (?:the|my|our|el|la|mi|nuestr[oa])"
+    r" [\w-]+(?: [\w-]+){0,2}?(?:['’]s)? (?:(?:has|have|had|been|got|was|is|se|ha|han|sido) )*"
+    r"(?:pushed|moved|postponed|delayed|rescheduled|cancelled|put back|brought forward|aplaz\w+"
+    r"|retras\w+|adelant\w+|cancel\w+)\b)"
     r"|qu[eé] (?:alegr[ií]a|pena|l[aá]stima|ilusi[oó]n|bien|mal|rabia|susto|rollo|palo|fuerte|guay"
     r"|horror|verg[uü]enza|ganas)(?=\s*[,:!])|hm+|parce|g[uü]ey|wey|no manches|a{2,}y"
     r"|don['’]?t laugh,?(?= but\b)|no te r[ií]as,?(?= pero\b)"
@@ -183,7 +189,8 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"|(?:with|on|since) (?:the|my) new (?:hours|timetable|rota|shift|schedule)"
     r"|in the end|al final|finalmente|correction"
     r"|my mistake|my bad|typo|i (?:meant|mean)"
-    r"|i made a mistake|i was wrong|scratch that|perd[oó]n(?:a)?|lo siento|quer[ií]a decir"
+    r"|i made a mistake|i was wrong|(?:scratch|scrap|strike) that|perd[oó]n(?:a)?|lo siento"
+    r"|quer[ií]a decir"
     r"|quise decir|quiero decir|en realidad|mejor dicho|digo|espera|ay|me he equivocado"
     r"|me equivoqu[eé]|rectifico|corrijo|correcci[oó]n|errata|miento|disculp(?:a|e|ad)|perdone"
     r"|me (?:he )?(?:confund[ií]\w*|li[eé]|liado|col[eé]|colado)|olv[ií]dalo|olvida eso|ojo"
@@ -574,7 +581,8 @@ _JOKE = LazyPattern(
 )
 """A joke, or the word for one: no statement of the message counts."""
 _SARCASM = LazyPattern(
-    r"^(?:ja(?:ja)+|ha(?:ha)+|lol),? (?:yeah|sure|right|s[ií]|claro|ya|y)\b[^.!?]{,12}\b(?:and"
+    r"^(?:ja(?:ja)+|ha(?:ha)+|lol),? (?:(?:yeah|sure|right|s[ií]|claro|ya),? ){2}"
+    r"|^(?:ja(?:ja)+|ha(?:ha)+|lol),? (?:yeah|sure|right|s[ií]|claro|ya|y)\b[^.!?]{,12}\b(?:and"
     r"|y) (?:my|mi)\b"
     r"|^(?:oh,? )?(?:yeah|sure|right|of course|s[ií],? claro"
     r"|(?:ya,? )?claro)(?: right)?,? (?:i (?:just "
@@ -899,8 +907,8 @@ _ELLIPTIC = (
             r"|diabetic|scared|terrified|afraid|into|from|off to|gonna|going to|about to"
             r"|supposed to|due to|on(?! (?:the )?(?:\d|first|second|third"
             r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day))|living|working|studying|learning"
-            r"|training|moving|going|putting|charging|paying|raising|renting|flying|getting"
-            r"|having|seeing|trying|saving|thinking"
+            r"|training|doing(?= an?\b)|moving|going|putting|charging|paying|raising|renting|flying"
+            r"|getting|having|seeing|trying|saving|thinking"
             r"|planning|looking forward|reading|taking|starting|expecting)\b \S",
             _I,
         ),
@@ -917,6 +925,16 @@ _ELLIPTIC = (
         "I have",
     ),
     (LazyPattern(r"^new (?:job|flat|house|car|phone|number)\b \S", _I), "I have a"),
+    (
+        LazyPattern(
+            r"^(?:car|van|bike|motorbike|laptop|phone|landlord|landlady|boss|manager|flat|flatmate"
+            r"|cat|dog|hamster|rabbit|salary|commute|locker|haircut|gp|dentist|birthday|surname"
+            r"|nickname|driving test|parking space|shoe size|blood type|(?:\w+ )?neighbou?r)"
+            r"(?:['’]s|s| is| are| has| was|['’]ve) (?!there\b)\S",
+            _I,
+        ),
+        "My",
+    ),
     (
         LazyPattern(
             r"^(?:alergia al?|intolerancia al?|(?:dos|tres|cuatro) (?:hij[oa]s|perr[oa]s|gat[oa]s"
@@ -1763,13 +1781,22 @@ def _kind(text: str) -> ClauseKind:
         return ClauseKind.REQUEST
     if _TOPIC.match(text):
         return ClauseKind.OTHER
-    if _UNREAL.search(_ONLY_IF.sub("", text)) and not _YES.match(text):
+    if _UNREAL.search(_IN_CASE.sub("", _ONLY_IF.sub("", text))) and not _YES.match(text):
         return ClauseKind.UNREAL
     return ClauseKind.STATEMENT if is_statement(text) or _is_note(text) else ClauseKind.OTHER
 
 
 _ONLY_IF = LazyPattern(r"(?<=\bonly ).* if (?=(?:it|they|he|she|the|there)\b)", _I)
 """`He'll only eat fish if it's fried` tells a habit."""
+
+
+_IN_CASE = LazyPattern(
+    r",? (?:solo )?por si .*$"
+    r"|(?<=\d)#?(?:,? (?:and|but) (?:ask|call|ring|text|use)\b[^,.]*?)?,? (?:but )?(?:only |even )?"
+    r"if (?:it|the|they|there|that|he|she)\b(?!.*\b(?:would|could|might)\b).*$",
+    _I,
+)
+"""When a thing is needed: `her number is 77 12 if the ceiling leaks`, `por si me caigo`."""
 
 
 def _is_note(text: str) -> bool:

@@ -91,7 +91,8 @@ _BEFORE_VALUE = LazyPattern(
 _BEHIND_VALUE = LazyPattern(
     r"(?:\s+(?:now|instead|ahora|then|rather|really|actually|today|please|por favor|entonces"
     r"|after all|these days|from now on|a partir de ahora|en realidad|mejor))+$"
-    r"|,? (?:at )?(?:the )?same (?:time|place|day)$"
+    r"|(?:,? (?:(?:at|on) )?(?:the )?same (?:time|place|day|night|hour))+$"
+    r"|(?:,? (?:y |a |en |al )?(?:el |la )?mism[oa] (?:d[ií]a|hora|sitio|lugar))+$"
     # The reason: "no, en julio, que la confundí con otra".
     r"|,? (?:because|cos|since|porque|ya que) .*$|, (?:que|es que) .*$"
     r"|, (?:i|me) (?:mis\w+|mixed|confus\w+|got|was|equivoqu\w+|he) .*$"
@@ -230,7 +231,7 @@ CHANGE_WORDS = LazyPattern(
     r"|\b(?:(?:ha|han|he|hemos|haya|acaban? de|acabamos de|tuve que|tuvimos que) )?"
     r"(?:cambi\w+|aplaz\w+|adelant\w+|retras\w+|mov(?:er|ido|i[óe]\w*)|pas(?:ado|aron|ó|amos|é)"
     r"|pospu\w+|corri(?:do|ó|eron)(?= (?:la|el|mi)\b)"
-    r"|subi(?:do|ó|eron)|aument\w+|baj(?:ado|ó|aron)|puesto"
+    r"|sub(?:ido|í|ió|ieron)|aument\w+|baj(?:ado|é|ó|aron)|puesto"
     r"|cumpl(?:ido|í|ió|[oe](?= \d)))\b",
     _I,
 )
@@ -327,7 +328,8 @@ _BY_OTHERS = LazyPattern(
 """The subject of something that others do to the speaker, which says nothing of the topic: `my GP
 has put me up to 50`."""
 _LESS_OR_MORE = (
-    r"\b(?:(?:went|gone|go|dropped|been) (?:up|down)|(?:up|down) to|subid\w+|bajad\w+)\b"
+    r"\b(?:(?:went|gone|go|dropped|been) (?:up|down)|(?:up|down) to|sub(?:id\w+|í|ió)"
+    r"|baj(?:ad\w+|é|ó))\b"
 )
 _UP_OR_DOWN = LazyPattern(_LESS_OR_MORE, _I)
 _GROWS = LazyPattern(
@@ -615,6 +617,10 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
         return None
     if found := _with_same_preposition(text, known[-1]):
         return found
+    being = _OWN_NAMED.search(known[-1]) if _OWN_NAMED.match(text) else None
+    if being:
+        # "Make it my wife, Noor" after "my contact is my dad, Clive".
+        return with_part(known[-1], *being.span(), text)
     if (denied := _NO_VALUE.match(text)) and _is_value_of(denied["value"], known[-1]):
         return _with_fragment(known[-1:], denied["value"])
     exclaimed = _EXCLAIMED.match(text)
@@ -637,6 +643,10 @@ def _short_correction(clause: Clause, known: Sequence[str]) -> Statement | None:
 
 _NO_VALUE = LazyPattern(r"^no (?P<value>\S+(?: \S+){0,2})$", _I)
 """A correction in the manner of chats, without a comma: `no 35`."""
+
+
+_OWN_NAMED = LazyPattern(r"\b(?:my|our|mi|nuestr[oa]) [\w-]+,? (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+$", _I)
+"""A relative of the speaker, with a name: `my dad, Clive`."""
 
 
 def _is_value_of(text: str, statement: str) -> bool:

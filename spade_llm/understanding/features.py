@@ -158,6 +158,8 @@ _SAID_BY_ALL = (
 _IN_GENERAL = LazyPattern(rf"{_SAID_BY_ALL}|\b(?:{_SOME_DAY})\b|^(?:dicen|se dice) que\b", _I)
 _REPORTED = LazyPattern(
     rf"{_SAID_BY_ALL}"
+    r"|\b(?:tell(?:s|ing)|va diciendo|dici[eé]ndole) (?:people|everyone|everybody|a todo el mundo"
+    r"|a la gente)\b"
     r"|^(?:(?!i\b|we\b|yo\b)[\w'’]+ ){1,6}?(?:said|says|told (?!me to)|tells|thinks|thought|claims"
     r"|reckons|swears|insists"
     r"|wrote|asked|dice[ns]?|dijo|dijeron"

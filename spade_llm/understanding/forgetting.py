@@ -18,7 +18,7 @@ from spade_llm.understanding.clauses import (
     told_off_the_record,
 )
 from spade_llm.understanding.features import NOTE, features, is_changed
-from spade_llm.understanding.pronouns import leading_noun
+from spade_llm.understanding.pronouns import is_noun_phrase, leading_noun
 from spade_llm.understanding.replacement import (
     BEARER,
     COPULA,
@@ -184,6 +184,12 @@ _BEHIND = LazyPattern(
     r"|conste|aparezca) ?\w*|haz como (?:que|si) no l[ao] (?:has|hubieras) \w+)\b.{0,15}$"
     r"|^(?P<left>(?:eso|esto|lo) (?:de|del|que) [^:]{3,60}?),? no (?:me )?l[ao]s? dej[ae]s?"
     r" (?:guardad|anotad|apuntad|escrit|registrad|ah)(?:[oa]s?|[ií]).{0,15}$"
+    r"|^(?P<off>(?:the|that|this) [^,.:]{3,40}?) (?:business|thing|stuff|bit|part) (?:can|could"
+    r"|should|may) (?:go|be (?:forgotten|deleted|dropped|removed|wiped|binned))\b.{0,12}$"
+    r"|^(?P<own>(?:my|our) [^,.:]{3,40}?) (?:is|are) (?:nobody|no one)['’]?s business,? (?:so )?"
+    r"(?:please )?(?:take|delete|remove|get|drop|lose|forget|wipe)\b.{0,15}$"
+    r"|^de (?P<about>(?:lo|eso|esto) (?:de|del|que) [^:]{3,60}?),? olv[ií]date\b.{0,30}$"
+    r"|^no quiero que quede (?:nada|rastro) de (?P<rest>[^:,]{2,40}?)(?: ac[aá]| aqu[ií])?$"
     r"|^a (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+) (?:ya )?no me l[aeo] (?:vuelvas a )?(?:nombr|mencion"
     r"|record)\w+.*$",
     _I,
@@ -268,7 +274,7 @@ _REASON = LazyPattern(
     r"|archivos)"
     r"| (?:thing|stuff|business)| would you| for me| for good"
     r"| already| any ?more| any longer| either| tampoco| m[aá]s"
-    r"| completely| right now| now| ok(?:ay)?| ya| anda| fuera)+$",
+    r"| completely| right now| now| ok(?:ay)?| ya| anda| fuera| ac[aá]| aqu[ií])+$",
     _I,
 )
 _APPOSITION = LazyPattern(r"^[^,]+, (?:the|my|el|la|mi) [\w-]+$", _I)
@@ -689,6 +695,8 @@ def _request_of_part(part: str, before: str, behind: Sequence[str], text: str) -
     if found := _BEHIND.match(bare):
         topic = _INTRODUCTION.sub("", _named(found))
         return _Found(ForgetRequest(topic=topic, is_all=True))
+    if behind and _NONE_OF_YOURS.match(bare):
+        return _Found(ForgetRequest(topic=", ".join(behind), is_all=True))
     if before and _UNTOLD.match(bare):
         return _Found(ForgetRequest(topic=_named_before(before), is_all=True))
     if found := _REQUEST.match(bare) or _of_regret(bare, before):
@@ -699,6 +707,12 @@ def _request_of_part(part: str, before: str, behind: Sequence[str], text: str) -
             request = replace(request, by_pronoun=False)
         return _Found(request)
     return None
+
+
+_NONE_OF_YOURS = LazyPattern(
+    r"^(?:that|it)['’]?s (?:none|not any) of your (?:business|concern)(?: any ?more| now)?$", _I
+)
+"""`That's none of your business any more, where my ex lives`."""
 
 
 def _of_regret(text: str, before: str) -> re.Match[str] | None:
@@ -841,6 +855,9 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     words = stems_of(topic)
     said = [number for number in found if words & stems_of(statements[number])]
     found = said or [number for number in found if best == 1]
+    if wanted & _PAYS and (amounts := _with_numbers(found, statements)):
+        # "What the lodger pays" is not the lodger's name.
+        found = amounts
     # "That I take iron" is not said by "I take aspirin".
     found = [number for number in found if words <= stems_of(statements[number])] or found
     # "What I earn" is the salary rather than the bonus that is paid in April.
@@ -854,9 +871,36 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
         ]
     if not found and "address" in specific <= {"address", "home"}:
         found = [number for number, one in enumerate(statements) if tells_own_home(one)]
+    if is_noun_phrase(topic) and topic[:1].isupper():
+        named = found = [*found, *_of_same_role(found, topic, statements)]
     akin = _akin(topic, statements) if not found else []
     akin = [number for number in akin if number in possible]
     return (not with_mentions and named) or found or akin
+
+
+def _of_same_role(found: Sequence[int], name: str, statements: Sequence[str]) -> list[int]:
+    """Indices of the statements about the role of a being whose name a found one tells: `my ex
+    lives in Palermo` beside `my ex is called Leandro`."""
+    roles = {
+        leading.text.lower()
+        for number in found
+        if (leading := leading_noun(statements[number])) and name not in leading.text
+    }
+    return [
+        number
+        for number, one in enumerate(statements)
+        if number not in found
+        and (leading := leading_noun(one))
+        and OF_OWN.match(leading.text)
+        and leading.text.lower() in roles
+    ]
+
+
+def _with_numbers(found: Sequence[int], statements: Sequence[str]) -> list[int]:
+    return [one for one in found if ValueType.NUMBER in typed_values(statements[one])]
+
+
+_PAYS = frozenset({"price", "money", "salary"})
 
 
 def _is_of_another(topic: str, statement: str) -> bool:

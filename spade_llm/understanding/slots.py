@@ -199,6 +199,8 @@ _MARKS = (
     r"|last \w+|(?:la semana|el mes|el a[ñn]o) pasad[oa]|(?:just|well)),? )*"
 )
 _I_HAVE = r"(?:i|we)(?:['’](?:ve|m|re)| have| am| are)?(?: now| just| recently| finally)*"
+_OPEN = "open"
+"""Kind of a value that is a name, or a word of no known concept, as brands are in lower case."""
 _PHONE = r"(?:n[uú]mero|tel[eé]fono|m[oó]vil)"
 _END = rf"(?: (?:from now on|a partir de ahora|desde ahora)|{TIME_BEHIND[:-1]})?$"
 
@@ -309,6 +311,26 @@ _RELATIONS = (
         "medicine",
         "medicine",
     ),
+    # Bank, or another company.
+    _relation(
+        rf"(?:{_I_HAVE} )?(?:switched|changed|moved)(?: banks?)?(?: over)? to (?P<new>[\w'’]+)"
+        r"|me (?:he )?(?:cambi\w+|pas\w+)(?: de banco)? a (?P<new2>[\w'’]+)",
+        r"(?:i|we) bank with (?P<value>[\w'’]+)"
+        r"|(?:my|our|mi|nuestro) (?:bank|banco)(?:['’]s| is| es) (?:el )?(?P<value2>[\w'’]+)"
+        r"|(?:i|we)['’](?:m|re) with (?P<value3>(?!my\b|the\b|our\b)[\w'’]+)"
+        r"(?= for (?:the |my )?(?:gas|elec|lecc|power|phone|broadband|internet|energy))"
+        r"|tengo la cuenta en (?:el |la )?(?P<value4>[\w'’]+)",
+        _OPEN,
+    ),
+    # The name of a child to be born.
+    _relation(
+        r"(?:(?:s?he|it|the baby)['’]s|we['’]re) (?:going )?(?:to )?(?:be (?:called|named)"
+        rf"|(?:call|nam)(?:e|ing)? (?:him|her|it)|with) (?P<new>{_NAME})"
+        rf"|(?:(?:la|el) (?:ni[ñn][oa]|beb[eé]) )?se va a llamar (?P<new2>{_NAME})",
+        rf"we['’]re (?:going to )?(?:call|nam)(?:e|ing)? (?:him|her|it|the baby) (?P<value>{_NAME})"
+        rf"|(?:a(?: la|l) (?:ni[ñn][oa]|beb[eé]) )?le (?:vamos a poner|pondremos|ponemos)"
+        rf" (?P<value2>{_NAME})",
+    ),
     # Telephone number.
     _relation(
         rf"(?:(?:i['’]ve got|i have|i got) a new (?:phone |mobile )?number"
@@ -352,8 +374,11 @@ def of_relation(text: str, every: Sequence[str]) -> Statement | None:
     of_others = bool(bearer) and bearer != SPEAKER
     if of_others:
         every = [one for one in every if bearer_of(one) == bearer]
+    first, *behind = _FIRST_PART.split(text)
+    # "I switched to Starling, much nicer app".
+    bare = text if any(map(values_of_part, behind)) else first
     for relation in _RELATIONS_OF_OTHERS if of_others else _RELATIONS:
-        if not (new := _group(relation.announced.match(text), "new")):
+        if not (new := _group(relation.announced.match(bare), "new")):
             continue
         for one in reversed(every):
             old = None if is_denial(one) else _group(relation.told.match(one), "value")
@@ -366,6 +391,8 @@ def _are_of_kind(relation: _Relation, new: str, old: str) -> bool:
     """Check whether two values may be of the kinds of a relation. Of the old one it need not be
     known; the new one may be a name, as many cars have."""
     kinds, olds = concepts_of(new), concepts_of(old)
+    if relation.kind == _OPEN:
+        return new[0].isupper() or not any(map(is_concept, kinds))
     is_new = not relation.kind or relation.kind in kinds
     is_name = new[0].isupper() and old[0].isupper() and relation.kind in olds
     is_old = not relation.told_kind or relation.told_kind in olds
@@ -431,6 +458,13 @@ def _with_hour(text: str, known: Sequence[str]) -> Statement | None:
 def _with_place(text: str, known: Sequence[str]) -> Statement | None:
     """`Lo celebramos en casa` after `el cumple lo celebramos en el Faro`: the latest event with
     this verb, or that is held at all, at another place."""
+    if moved := _MOVED_TO_PLACE.match(text):
+        subject = concepts_of(moved["subject"] or moved["subject2"])
+        place = moved["place"] or moved["place2"]
+        for one in reversed(known):
+            at = _LAST_PLACE.search(one)
+            if at and subject and subject <= features(one).concepts and is_head(subject, one):
+                return with_part(one, *at.span(), f"{at[0].split()[0]} {place}")
     found = _HELD_AT.match(text)
     verb, new = (one for one in found.groups() if one) if found else ("", "")
     for one in reversed(known[-MAX_BACK:]) if verb else ():
@@ -447,6 +481,16 @@ _HELD_AT = LazyPattern(
     r"(?: now| instead)?$",
     _I,
 )
+_MOVED_TO_PLACE = LazyPattern(
+    r"^(?P<subject>[\w’-]+(?: [\w’-]+){0,2}?)(?:['’]s| has| is| are| have)?(?: been)? "
+    r"(?:shifted|moved|moving|relocated|switched) to (?P<place>(?:the|my|our) [^,;\d]{3,30}?)"
+    rf"(?: from now on|{TIME_BEHIND[:-1]})?(?:,.*)?$"
+    r"|^(?:el|la|mi) (?P<subject2>[\w-]+(?: de [\w-]+)?) (?:se )?(?:ha )?(?:pasa(?:do)?|cambi\w+"
+    r"|mud\w+|traslad\w+)(?: ahora)? (?:a|en|al) (?P<place2>(?:(?:el|la|mi) )?[^,;\d]{3,30}?)"
+    r"(?: (?:a partir de|desde) ahora)?(?:,.*)?$",
+    _I,
+)
+"""Something is held elsewhere: `choir has moved to the library`."""
 _LAST_PLACE = LazyPattern(r"\b(?:en|at|in) (?!\d)[^,;]+$", _I)
 _HOLD = LazyPattern(r"(?:hac|hag|celebr|organi|hav|hold)\w+", _I)
 _EVENTS = frozenset({"party", "birthday", "wedding", "meeting", "dinner"})

@@ -738,7 +738,7 @@ def is_successor(text: str, earlier: str, announcement: str) -> bool:
     # "I'm at Aldi" is as much about work as about a home; "at a shop called …" tells no own name.
     of_place = frozenset({"name"}) if _IS_AT.match(text) else frozenset()
     about = features(text).topic - phrase_concepts(text) - of_place
-    if _REASON.match(text):
+    if _REASON.match(text) or _STAYS.search(text):
         return False
     if INTRODUCES.search(text) or about & EXCLUSIVE - features(earlier).topic:
         return False
@@ -855,6 +855,10 @@ def _with_new(text: str, earlier: str, announcement: str) -> Statement | None:
     return Statement(text=changed, is_change=True, replaced=earlier)
 
 
+_STAYS = LazyPattern(
+    r"\b(?:stay(?:ing)? (?:put|here|where)|nos quedamos|me quedo|seguimos|sigo (?=en|aqu))\b", _I
+)
+"""Nothing takes the place of a plan that is off: `we're staying put in Bath`."""
 _JOBS = frozenset({"work", "profession"})
 _IS_AT = LazyPattern(
     r"(?:now |ahora )?(?:i['’]?m (?:now )?(?:at|with) |(?P<es>estoy (?:ahora )?(?:en|con) ))", _I

@@ -299,7 +299,7 @@ _PHRASES = (
     (r"\b(?:seeing|dating|going out with) (?:someone|somebody|anyone|a\b|(?-i:[A-ZÁÉÍÓÚÑ]))|\b(?:who|what) (?:am|was) i (?:seeing|dating|going out with)\b|\bin a relationship\b|\b(?:saliendo|salgo|salir|sal[ií]a) con (?:alguien|una? (?:chic|t[ií]|muchach|pib)[oa]\b|(?-i:[A-ZÁÉÍÓÚÑ]))|\b(?:est(?:oy|aba)|sigo|sos|eres) de novi[oa]", "marital partner girlfriend boyfriend"),
     (r"\bme (?:he )?cas(?:[eé]|ado)\b|\bnos (?:hemos )?casa(?:mos|do)\b|\bgot (?:married|hitched)\b|\btied the knot\b", "marital"),
     (r"\bse cas(?:an?|ar[aá]n?)\b", "wedding marriage"),
-    (r"\b(?:gone|moved|went) (?:back )?into (?!town\b|work\b|business\b)|\ba vivir\b|\bse (?:ha|han) (?:venido|vuelto) a (?!\w+[aei]r\b)|\bse (?:ha|han) quedado en (?-i:[A-ZÁÉÍÓÚÑ])|\bupped sticks\b|\b(?:gone|come|went) to live\b|\b(?:me|nos) (?:vine|vinimos|vengo) (?:a|para)\b", "home"),
+    (r"\b(?:gone|moved|went) (?:back )?into (?!town\b|work\b|business\b)|\ba vivir\b|\bse (?:ha|han) (?:venido|vuelto) a (?!\w+[aei]r\b)|\bse (?:ha|han) quedado en (?-i:[A-ZÁÉÍÓÚÑ])|\bupped sticks\b|\bstay(?:ing)? put\b|\b(?:gone|come|went) to live\b|\b(?:me|nos) (?:vine|vinimos|vengo) (?:a|para)\b", "home"),
     (r"\b(?:what|which|my|our|home|(?:an?|the) (?:small|little|big|nice|new|same)) ?(?:city|town)\b|\bhometown\b|\b(?:qu[eé]|mi|nuestra|una) (?:\w+ )?ciudad\b", "home"),
     (r"\bfor a living\b|\ba qu[eé] (?:me|te|se) dedic[oa]s?\b|\bde qu[eé] trabaj[oa]\b", "work profession"),
     (r"\bwhat do i do\b(?! \w)|\ben qu[eé] (?:trabaj|curr|labur)[oa]", "work profession role"),
@@ -427,6 +427,7 @@ _PHRASES = (
     (r"\b(?:living|sitting|front) room\b|\bsala de estar\b", "livingroom room"),
     (r"\bsal[oó]n\b|\blounge\b", "livingroom"),
     # Work, money and documents.
+    (r"^i(?:['’]m| am| now)? teach(?:ing)? (?!my\b|myself\b|him\b|her\b)|^(?:doy|dando) clases? (?:de|en)\b", "work profession"),
     (r"\b(?:line manager|mi superior|jef[ae] direct[oa])\b|\b(?:do|did) i (?:report|answer) to\b|\bante qui[eé]n respondo\b", "boss"),
     (r"\b(?:los(?:e|t)|losing) my job\b|\bperd[ií] (?:el|mi) (?:trabajo|empleo|curro|laburo|chamba)\b|\blaid (?:me )?off\b|\blet (?:me )?go\b|\bme (?:echaron|corrieron|han echado)\b", "fire"),
     (r"\b(?:i|we) (?:do|work|did|worked) (?:the )?(?:nights|days|earlies|lates)\b|\btrabaj\w+ de (?:noche|d[ií]a|ma[ñn]ana|tarde)s?\b", "shift work"),
