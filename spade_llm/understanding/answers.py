@@ -862,10 +862,28 @@ def _later(earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidat
         for one in reversed(behind)
         if not (
             _USED_TO.search(one.text)
+            or not _may_be_of_same(_message_of(one, behind), earlier.text)
             or have_different_bearers(one.text, earlier.text)
             or _only_denies_another(one.text, earlier.text)
         )
     ]
+
+
+def _message_of(candidate: Candidate, candidates: Sequence[Candidate]) -> str:
+    """A statement with the others of its message."""
+    told = [one for one in candidates if one == candidate or one.is_of_same_message(candidate)]
+    return "; ".join(one.text for one in told)
+
+
+def _may_be_of_same(text: str, earlier: str) -> bool:
+    """Check whether a later statement may be about the same as an earlier one: it says that
+    something has changed, or both name a thing, a relation or a name besides an attribute: `my
+    boss is called Ann` and `my cat is called Tom` have only the attribute."""
+    new, old = features(text), features(earlier)
+    if is_changed(text) or new.is_ended or new.is_denial:
+        return True
+    shared = new.concepts & old.concepts - general() - light() - _ATTRIBUTES
+    return bool(shared or new.names & old.names or value_key(text) & value_key(earlier))
 
 
 def _only_denies_another(text: str, other: str) -> bool:

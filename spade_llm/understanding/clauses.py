@@ -10,7 +10,7 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
-from spade_llm.search.language import split_sentences
+from spade_llm.search.language import language_of, split_sentences
 from spade_llm.understanding.reminders import as_task
 from spade_llm.understanding.spelling import plain_english, plain_spanish
 from spade_llm.understanding.vocabulary import (
@@ -18,6 +18,8 @@ from spade_llm.understanding.vocabulary import (
     WEEKDAYS,
     ValueType,
     concepts_of,
+    general,
+    is_concept,
     read_table,
     typed_values,
 )
@@ -929,7 +931,8 @@ _ELLIPTIC = (
         LazyPattern(
             r"^(?:car|van|bike|motorbike|laptop|phone|landlord|landlady|boss|manager|flat|flatmate"
             r"|cat|dog|hamster|rabbit|salary|commute|locker|haircut|gp|dentist|birthday|surname"
-            r"|nickname|driving test|parking space|shoe size|blood type|(?:\w+ )?neighbou?r)"
+            r"|nickname|driving test|parking space|shoe size|blood type|neighbou?r"
+            r"|(?:upstairs|downstairs|next[- ]door) neighbou?r)"
             r"(?:['’]s|s| is| are| has| was|['’]ve) (?!there\b)\S",
             _I,
         ),
@@ -1727,8 +1730,32 @@ def _classify(part: str) -> Clause:
     if found and _asks_to_remember(text, found["content"]):
         content = _trimmed(found["content"].rstrip("?"))
         return Clause(text=content, kind=ClauseKind.STATEMENT, is_change=is_change)
-    told = _trimmed(text)
+    told = _as_sentence(_trimmed(text))
     return Clause(text=told, kind=_kind(told or text), is_change=is_change)
+
+
+def _as_sentence(text: str) -> str:
+    """A note with a label as a sentence: `My job is electrician` for `job: electrician`."""
+    found = _LABELLED.match(text)
+    concepts = concepts_of(found["label"]) - general() if found else frozenset()
+    if not found or not any(map(is_concept, concepts)) or is_statement(found["value"]):
+        return text
+    if is_statement(text) or _is_note(text):
+        return text
+    label = f"{found['label'][0].lower()}{found['label'][1:]}"
+    is_many = label.split()[0].endswith("s")
+    if language_of(text) == "es":
+        return f"{'Mis' if is_many else 'Mi'} {label} {'son' if is_many else 'es'} {found['value']}"
+    return f"My {label} is {found['value']}"
+
+
+_LABELLED = LazyPattern(
+    r"^(?:(?:my|our|mis?|nuestr[oa]s?) )?(?P<label>(?!(?:note|nota|to|from|cc|re|subject|asunto"
+    r"|para|de|date|fecha|time|hora|example|ejemplo|options?|opciones|choose|elige|answer|question"
+    r"|shopping|compras?|list|lista|new|nuev[oa])\b)[^\W\d_]{2,}(?: [\w'’-]+){0,3}): "
+    r"(?P<value>[^:?;,]{1,60})$",
+    _I,
+)
 
 
 _KEEP_IN_MIND = LazyPattern(
