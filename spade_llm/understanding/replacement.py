@@ -359,6 +359,8 @@ def replaces(new: Statement, old: str) -> bool:
     """
     if new.replaced:
         return old == new.replaced or _has_departed(new.text, old)
+    if _has_next_of_kind(new, old):
+        return True
     return not are_about_different_beings(new.text, old) and _replaces_by_rule(new, old)
 
 
@@ -392,6 +394,81 @@ def _replaces_by_rule(new: Statement, old: str) -> bool:
             and _has_other_value(new, old, one, other)
         )
     )
+
+
+def _has_next_of_kind(new: Statement, old: str) -> bool:
+    """Check whether a statement of a change has another value of a relation of which a person has
+    one at a time, in whatever words: `Duke does our electricity now` after `I get my power from
+    Octopus`."""
+    if not (new.is_change or _BECOMES.search(new.text)) or is_beside(new.text, old):
+        return False
+    one, other = features(new.text), features(old)
+    if any(said.is_reported or said.is_negated or said.is_ended for said in (one, other)):
+        return False
+    if one.is_plan or other.is_past:
+        return False
+    shared = one.topic & other.topic
+    apart = one.topic - shared, other.topic - shared
+    if all(topic & _QUALIFIERS for topic in apart) or (one.beings ^ other.beings) - shared - {
+        "friend"
+    }:
+        return False
+    new_values, old_values = (_values_of(shared, text) for text in (new.text, old))
+    return bool(new_values and old_values) and not new_values & old_values
+
+
+def _values_of(relations: frozenset[str], text: str) -> frozenset[str]:
+    """The values of a relation of which a person has one at a time, in lower case."""
+    said = features(text)
+    if relations & _WITH_PERSON:
+        return _persons(text)
+    if said.beings:
+        return frozenset()
+    if relations & _WITH_NAME:
+        return said.values_of(ValueType.NAME) or frozenset()
+    counted = relations & _WITH_NUMBER and not _LONG_NUMBER.search(text)
+    return frozenset(one[0].lower() for one in _COUNTED.finditer(text) if counted)
+
+
+_LONG_NUMBER = LazyPattern(r"\d{4,} ?\d{3,}")
+
+
+def _persons(text: str) -> frozenset[str]:
+    """Names of persons in a text, in lower case, without places: `in Rome`."""
+    return frozenset(one["name"].lower() for one in _PERSON.finditer(text)) - TITLES
+
+
+_PERSON = LazyPattern(
+    r"(?<!\bto )(?<!\bin )(?<!\bat )(?<!\bfrom )(?<!\ben )(?<!\ba )(?<![.!?] )\b"
+    r"(?P<name>(?!(?:I|My|Our|The|We|Mi|El|La|Ahora|New|Next|At|On|They)\b)[A-ZÁÉÍÓÚÑ][^\W\d_]+)"
+)
+_COUNTED = LazyPattern(
+    r"\d[\d.,:]*|\b(?:an hour|half an hour|una hora|media hora|first|second|third|fourth|fifth"
+    r"|sixth|seventh|eighth|ninth|tenth|ground|top|primer[oa]?|segund[oa]|tercer[oa]?|cuart[oa]|quint[oa]"
+    r"|sext[oa]|s[eé]ptim[oa]|octav[oa]|noven[oa]|d[eé]cim[oa]|bajo|[aá]tico)\b",
+    _I,
+)
+_BECOMES = LazyPattern(
+    r"\b(?:switch\w*|chang\w+|swapp\w+|mov(?:ed|ing)|upgrad\w+|replaced|renewed|reset|reassigned"
+    r"|tak(?:en|es|ing) over|took over|different|new|instead|joined|bumped|gone (?:up|down|to|over)"
+    r"|cambi\w+|mud\w+|nuev[oa]|pas[éa]\w* a|renov\w+|en vez de)\b",
+    _I,
+)
+_WITH_PERSON = frozenset({"landlord", "neighbour", "nickname", "roommate", "bestfriend", "boss"})
+_WITH_NAME = frozenset({
+    "bank", "electricity", "gym", "hotel", "insurance", "optician", "team", "vet",
+    "wifi",
+})  # fmt: skip
+_WITH_NUMBER = frozenset({
+    "commute", "floor", "height", "locker", "mortgage", "rent", "salary", "graduation",
+})  # fmt: skip
+"""Relations of which a person has one at a time, with the name of a person, of a firm or the like,
+or with a number."""
+_QUALIFIERS = frozenset({
+    "car", "home", "travel", "trip", "phone", "pet", "dog", "cat", "health", "gas", "office",
+    "work", "school", "child", "son", "daughter",
+})  # fmt: skip
+"""What tells two of a kind apart: the insurance of the car and of the house."""
 
 
 def _is_other_plan(new: Statement, old: str) -> bool:

@@ -261,10 +261,12 @@ _RELATIONS = (
     _relation(
         rf"(?:{_I_HAVE} )?(?:sold (?:it|my car|the car) and )?(?:i )?(?:got|bought) "
         rf"(?:myself )?an? (?P<new>{_NAME}) instead"
+        rf"|(?:{_I_HAVE} )?(?:traded|swapped|exchanged|replaced) (?:in )?(?:the|my|our) (?:old )?"
+        rf"car(?: in)? (?:for|with) an? (?P<new5>{_NAME})"
         rf"|(?:{_I_HAVE} )?sold (?:it|my car|the car) and (?:i )?(?:got|bought) an? "
         rf"(?P<new2>{_NAME})"
         rf"|(?:{_I_HAVE} (?:drive|driving)|conduzco) (?:an?|una?) (?P<new3>{_NAME})",
-        rf"(?:i|we) drive an? (?P<value>{_NAME})|conduzco una? (?P<value2>{_NAME})"
+        rf"(?:i|we) (?:drive|own) an? (?P<value>{_NAME})|conduzco una? (?P<value2>{_NAME})"
         rf"|(?:my|our|mi|nuestro) (?:\w+ )?(?:car|coche|carro|auto)(?:['’]s| is| es) (?:an?|una?)"
         rf" (?P<value3>{_NAME})",
     ),

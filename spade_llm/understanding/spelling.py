@@ -181,8 +181,19 @@ def plain_spanish(text: str) -> str:
 
 
 def plain_english(text: str) -> str:
-    """A text with a capital for the names that the words around them show: `my brother dave`."""
-    return _with_capitals(text, _ENGLISH_NAMES)
+    """A text with a capital for the names that the words around them show (`my brother dave`), and
+    with the apostrophe of a verb behind its subject: `my rents 600`."""
+    return _with_capitals(_WITHOUT_APOSTROPHE.sub(r"\g<subject>'s", text), _ENGLISH_NAMES)
+
+
+_WITHOUT_APOSTROPHE = LazyPattern(
+    r"(?:^|(?<=[.!?,;] ))(?P<subject>(?:(?:my|our|the) )?(?:alarm|bank|birthday|boss|car|cat|choir|coffee|commute"
+    r"|dentist|doctor|dog|employer|flat|flight|gym|haircut|job|landlord|laptop|locker|mobile|mortgage"
+    r"|name|nickname|number|phone|rent|salary|school|street|surname|team|train|vet|wifi))s(?= (?:no\b"
+    r"|number\b|at\b|on\b|in\b|an?\b|the\b|my\b|called\b|about\b|up\b|due\b|gone\b|[£$€]?\d"
+    r"|(?-i:[A-Z])))",
+    re.IGNORECASE,
+)
 
 
 def _with_capitals(text: str, patterns: Iterable[LazyPattern]) -> str:
