@@ -12,7 +12,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
 from spade_llm.understanding.features import NOTE, ends, features, is_changed, is_negated
-from spade_llm.understanding.pronouns import leading_noun
+from spade_llm.understanding.pronouns import leading_noun, subject_name
 from spade_llm.understanding.reminders import asked_task_verb, is_done_with, is_task_of
 from spade_llm.understanding.replacement import (
     ADDITION,
@@ -64,7 +64,7 @@ from spade_llm.understanding.vocabulary import (
 from spade_llm.understanding.wording import SPANISH_FIRST_PERSON
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from spade_llm.understanding.features import Features
 
@@ -243,7 +243,9 @@ _TELLS_OWN_NAME = LazyPattern(
 )
 _THE = LazyPattern(r"^(?:the|el|la) [\w-]+(?: [\w-]+)? (?:is|es|se llama)\b", _I)
 _WHERE = LazyPattern(
-    r"\b(?:where|which (?:city|country|town)|d[oó]nde|qu[eé] (?:ciudad|pa[ií]s))\b", _I
+    r"\b(?:where|(?:which|what) (?:city|country|town)|d[oó]nde"
+    r"|qu[eé] (?:ciudad|pa[ií]s|localidad|poblaci[oó]n))\b",
+    _I,
 )
 _HOW_MANY = LazyPattern(
     r"\b(?:how (?:many|much|old|tall|long|far|often|heavy)|(?:what|which) (?:number|size|age)"
@@ -475,7 +477,7 @@ class Question:
     @staticmethod
     def read(text: str) -> Question:
         """The features of a question; of a long text those of its end, where the question is."""
-        text = text[-MAX_QUESTION_CHARS:]
+        text = _WITHOUT_APOSTROPHE.sub(r"\g<word>'s", text[-MAX_QUESTION_CHARS:])
         later = _BEFORE_WHAT.search(text)
         # "Where did I live before Leeds?" is not about Leeds.
         text = _BEFORE_WHAT.sub(r"\g<before>", text)
@@ -503,6 +505,9 @@ class Question:
             implied=concepts_of(found[0]) if (found := _IS_NAMED.search(text)) else frozenset(),
             replaced_by=frozenset(split_words(later["name"])) if later else frozenset(),
         )
+
+
+_WITHOUT_APOSTROPHE = LazyPattern(r"\b(?P<word>what|who|where|when|how)s\b", _I)
 
 
 @cache
@@ -686,20 +691,36 @@ def _scored(
     near = [*near, *_told_along(asked, near, candidates)]
     found = (one for one in near if _has_what_is_asked(asked, one[2]))
     scored = sorted(
-        found, key=lambda one: (-one[0], _is_of_others_only(asked, one[2]), order * one[1])
+        found,
+        key=lambda one: (
+            _less_fitting(asked, one[2].text) - one[0],
+            _is_of_others_only(asked, one[2]),
+            order * one[1],
+        ),
     )
     if not _ALL.search(asked.text) and (verb := _asked_verb(asked)):
         # "I grow leeks there" for "what do I grow on my plot?", not what the plot costs.
-        scored = [one for one in scored if verb <= stems_of(one[2].text)] or scored
+        scored = _preferred(asked, scored, lambda text: verb <= stems_of(text))
     if head := _ASKED_NOUN.match(asked.text):
         # "My seat is 23C" for "what seat am I in on the flight?", not when the flight is.
         noun = stems_of(head["noun"] or head["noun2"])
-        scored = [one for one in scored if noun & stems_of(one[2].text)] or scored
+        scored = _preferred(asked, scored, lambda text: bool(noun & stems_of(text)))
     if _FOR_VALUE.search(asked.text) and not is_negated(asked.text):
         scored = [one for one in scored if not _denies_beside(one[2], scored)]
     if is_open:
         return scored
     return [one for one in scored if not _is_followed(asked, one, scored)] or scored
+
+
+def _preferred(
+    asked: Question,
+    scored: list[tuple[float, int, Candidate]],
+    is_preferred: Callable[[str], bool],
+) -> list[tuple[float, int, Candidate]]:
+    """The answers with a property; all of them if none has it, or only less fitting ones have."""
+    found = [one for one in scored if is_preferred(one[2].text)]
+    is_fitting = any(not _less_fitting(asked, one[2].text) for one in found)
+    return found if is_fitting or (found and _less_fitting(asked, scored[0][2].text)) else scored
 
 
 def _denies_beside(one: Candidate, scored: Sequence[tuple[float, int, Candidate]]) -> bool:
@@ -847,13 +868,13 @@ def _follower(
     is sure of that."""
     if not asked.concepts & features(earlier.text).concepts:
         return None
-    later = _later(earlier, candidates)
+    later = _later(asked, earlier, candidates)
     found = next((one for one in later if _may_follow(asked, one, earlier.text)), None)
     found = found or next((one for one in later if _is_news(asked, one, earlier)), None)
     return found or _update(asked, earlier, later, candidates)
 
 
-def _later(earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
+def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
     """The statements behind one, latest first, without those of what was so long ago, of another
     person, and denials of something else."""
     behind = candidates[candidates.index(earlier) + 1 :]
@@ -862,7 +883,8 @@ def _later(earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidat
         for one in reversed(behind)
         if not (
             _USED_TO.search(one.text)
-            or not _may_be_of_same(_message_of(one, behind), earlier.text)
+            or not _may_be_of_same(asked, _message_of(one, behind), earlier.text)
+            or _less_fitting(asked, one.text) > _less_fitting(asked, earlier.text)
             or have_different_bearers(one.text, earlier.text)
             or _only_denies_another(one.text, earlier.text)
         )
@@ -875,15 +897,19 @@ def _message_of(candidate: Candidate, candidates: Sequence[Candidate]) -> str:
     return "; ".join(one.text for one in told)
 
 
-def _may_be_of_same(text: str, earlier: str) -> bool:
+def _may_be_of_same(asked: Question, text: str, earlier: str) -> bool:
     """Check whether a later statement may be about the same as an earlier one: it says that
-    something has changed, or both name a thing, a relation or a name besides an attribute: `my
-    boss is called Ann` and `my cat is called Tom` have only the attribute."""
+    something has changed, or names all that the earlier one names of the question: `my phone is a
+    Pixel` says nothing of the phone number."""
     new, old = features(text), features(earlier)
-    if is_changed(text) or new.is_ended or new.is_denial:
+    if is_changed(text) or new.is_ended or new.is_denial or _FOLLOWS.search(text):
         return True
+    lost = asked.concepts & old.concepts - new.concepts - general() - light()
     shared = new.concepts & old.concepts - general() - light() - _ATTRIBUTES
-    return bool(shared or new.names & old.names or value_key(text) & value_key(earlier))
+    names = (new.names & old.names) | subject_name(text) & subject_name(earlier)
+    # What the vocabulary does not know is as good as a name: `donkeys`.
+    rare = {one for one in new.concepts & old.concepts if not is_concept(one)} - light()
+    return bool(names or rare or (shared and not any(map(is_concept, lost))))
 
 
 def _only_denies_another(text: str, other: str) -> bool:
@@ -1481,7 +1507,10 @@ def score(asked: Question, candidate: Candidate) -> float:
     shared = _shared(asked, candidate, said)
     named = asked.names & set(split_words(candidate.text))
     is_same_being = bool(named) or said.beings <= features(asked.text).beings | COUPLE
-    is_ended = is_same_being and ends(candidate.text, asked.concepts)
+    # Neither a language nor what was studied, and where, is told by the end of studies.
+    is_of_what = bool(asked.concepts & _LEARNT or _WHICH_THING.search(asked.text))
+    lasting = {"study"} if is_of_what else set[str]()
+    is_ended = is_same_being and ends(candidate.text, asked.concepts - lasting)
     if not shared and not is_ended and not named:
         return 0.0
     points = sum(map(_weight, shared)) + COVERED_SCORE * len(shared) / max(1, len(asked.concepts))
@@ -1521,6 +1550,89 @@ def score(asked: Question, candidate: Candidate) -> float:
     return points
 
 
+_LEARNT = frozenset({"speak", "instrument", "degree", "university"})
+"""What the end of studies says nothing of: a language, or what was studied and where."""
+
+
+def _less_fitting(asked: Question, text: str) -> float:
+    """Penalty of a statement that answers a question only if no other one does."""
+    if not _WHICH_THING.search(asked.text):
+        return 0.0
+    said = features(text)
+    is_of_part = bool(said.topic & _OF_A_THING - asked.concepts) or _is_of_other_head(asked, text)
+    is_liked = "dislike" in asked.concepts and "dislike" not in said.concepts
+    is_unnamed = _TOWN.search(asked.text) and ValueType.NAME not in typed_values(text)
+    is_of_hours = (
+        asked.concepts & _JOBS and _HOURS.search(text) and not _FOR_HOURS.search(asked.text)
+    )
+    penalties = (is_of_part, is_liked, is_unnamed, is_of_hours)
+    of_class = PENALTY if _names_only_class(asked, text) else 0.0
+    return of_class + SMALL_PENALTY * sum(map(bool, penalties))
+
+
+_OF_A_THING = frozenset({
+    "numberplate", "insurance", "exam", "subscription", "price", "graduation", "save", "commute",
+})  # fmt: skip
+"""What is told of a thing, and does not tell which it is: the plate of a car."""
+_TOWN = LazyPattern(
+    r"\b(?:town|city|where .*\b(?:live|home)|ciudad|localidad|poblaci[oó]n|pueblo|d[oó]nde vivo)\b",
+    _I,
+)
+_FOR_HOURS = LazyPattern(r"\b(?:hours|times?|shifts?|horas?|horarios?|jornada|turno)\b", _I)
+_JOBS = frozenset({"work", "profession"})
+_HOURS = LazyPattern(
+    r"\b(?:from |de )?\d{1,2}(?:[:.]\d\d)? (?:to|till|a|hasta) \d|\ben (?:tren|bus|coche)$", _I
+)
+
+
+def _is_of_other_head(asked: Question, text: str) -> bool:
+    """Check whether a statement tells of something of the thing that a question asks for (`what car
+    do I drive?`): `my car insurance is with Aviva`, `I have a driving test`."""
+    found = COPULA.match(text) or _HAS_THING.match(text)
+    if not found:
+        return False
+    first = _OF.split(found["noun"])[0].split()
+    if not first or first[-1][0].isupper():
+        return False
+    is_spanish = bool(_SPANISH_NOUN.match(text))
+    head = concepts_of(first[0] if is_spanish else first[-1])
+    known = frozenset(filter(is_concept, head)) - general()
+    return bool(known) and not known & asked.concepts
+
+
+_WHICH_THING = LazyPattern(
+    r"^\W*(?:(?:so|and|y|oye|do you (?:know|remember)|sabes),? )*(?:what|which|who|where"
+    r"|in (?:what|which)|(?:en |de |a |con |para )?(?:qu[eé]|cu[aá]l(?:es)?|qui[eé]n|d[oó]nde))"
+    r"(?! (?:time|day|date|month|year|number|hora|d[ií]a|fecha|mes|a[ñn]o|n[uú]mero)\b)",
+    _I,
+)
+_HAS_THING = LazyPattern(
+    r"^(?:i have|i['’]ve got|we have|we['’]ve got|tengo|tenemos)"
+    r" (?:(?:an?|the|my|el|la|los|las|una?|mi) )?"
+    r"(?P<noun>[\w-]+(?: (?:de [\w-]+|(?!(?:on|at|in|el|la|en|con|with)\b)[\w-]+)){0,2})",
+    _I,
+)
+_SPANISH_NOUN = LazyPattern(r"^(?:mis?|el|la|los|las|nuestr[oa]s?|tengo|tenemos)\b", _I)
+
+
+def _names_only_class(asked: Question, text: str) -> bool:
+    """Check whether a question asks for a member of a class (`which medicine do I take?`), and a
+    statement has only the word for the class: `I take my medicine at 8`."""
+    found = _WHICH.search(asked.text)
+    noun = found["noun"].lower() if found else ""
+    kind = concepts_of(noun) & _CLASSES_WITH_MEMBERS if noun in _CLASS_WORDS else frozenset()
+    if not kind or ValueType.NAME in typed_values(text):
+        return False
+    words = {word for word in split_words(text) if concepts_of(word) & kind}
+    return bool(words) and words <= _CLASS_WORDS | set(split_words(asked.text))
+
+
+_CLASSES_WITH_MEMBERS = frozenset({"medicine", "speak", "instrument", "sport", "subject"})
+_CLASS_WORDS = frozenset({
+    "medicine", "medication", "medications", "meds", "pill", "pills", "tablet", "tablets", "drug",
+    "pastilla", "pastillas", "medicina", "medicamento", "medicación", "remedio", "prescription",
+    "tomo", "take", "language", "idioma", "instrument", "instrumento", "sport", "deporte",
+})  # fmt: skip
 PLAN_PENALTY = 0.25
 """Penalty of what is only intended, for a question about what is so."""
 _FORGOT = LazyPattern(r"\b(?:forgot(?:ten)?|olvid(?:é|ó|ado|aba))\b", _I)
@@ -1704,7 +1816,7 @@ def _has_what_is_asked(asked: Question, candidate: Candidate) -> bool:
         or (_FOR_VALUE.search(asked.text) and _lacks_weekday(asked, candidate))
         or (
             _WITH_WHOM.search(asked.text)
-            and not asked.concepts & _PROVIDERS
+            and not asked.concepts & (_PROVIDERS | {"gym", "partner"})
             and _lacks_companion(candidate)
         )
         or bool(_AGE_ASKED.search(asked.text) and not _AGE_TOLD.search(candidate.text))

@@ -506,7 +506,10 @@ def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
     is_of_others = ends(event, frozenset({"partner"})) and other.beings - COUPLE
     if holds_without_companion(event, old) or is_same_end or is_of_others:
         return False
-    if is_end_of_another(event, old):
+    # A degree ends no lessons of Welsh, and not that I studied biology.
+    was_learnt = other.is_past or other.concepts & _LEARNT or _STUDIED.match(old)
+    is_learnt = was_learnt and ends(event, frozenset({"study"}))
+    if is_learnt or is_end_of_another(event, old):
         return False
     if "pregnant" in other.concepts and ends(event, frozenset({"pregnant"})):
         # "My niece was born": the child is never the one who was pregnant.
@@ -533,6 +536,14 @@ def _is_ended_by(event: str, old: str, one: Features, other: Features) -> bool:
     is_named = bool(one.names & other.names)
     is_about_it = is_named or bool(other.concepts & _OF_SUBJECT or shared)
     return len(set(subjects)) == 1 and not is_of_job and is_about_it
+
+
+_LEARNT = frozenset({"speak", "instrument"})
+_STUDIED = LazyPattern(
+    r"^(?:i (?:studied|did|read|went to|majored)|estudié\b|hice (?:la|una) carrera|fui a la uni"
+    r"|me (?:form|titul|licenci)é\b|tengo (?:el|un) (?:grado|t[ií]tulo))",
+    _I,
+)
 
 
 def names_other_medicine(new: str, old: str) -> bool:
