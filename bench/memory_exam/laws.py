@@ -1,12 +1,13 @@
-"""Laws: what must hold for every combination of some fifty facts, in English and Spanish.
+"""Laws: what must hold for every combination of some facts, in English and Spanish.
 
     python -m bench.memory_exam.laws                  # shares of combinations that break a law
     python -m bench.memory_exam.laws corrections -n 9 # … of one law, with nine of them
 
 Dialogues that people write seldom have the same verb for two beings, or a denial of another thing:
-rules that hold for whole classes are tested better by combining templates (`laws.toml`). Only the
-rules of the offline provider are read, without agents. A share above zero is no fault in itself:
-`Ana's dog` may be the dog of `my sister`.
+rules that hold for whole classes are tested better by combining templates (`laws.toml`), and facts
+of 83 kinds in seven ways each (`kinds_en.toml`, `kinds_es.toml`). Only the rules of the offline
+provider are read, without agents. A share above zero is no fault in itself: `Ana's dog` may be the
+dog of `my sister`, and some questions are riddles.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from spade_llm.understanding.answers import Candidate, find_answers, with_closed
+from spade_llm.understanding.forgetting import closest, matching, read_forget_request
 from spade_llm.understanding.statements import StatementHistory, read_history
 
 if TYPE_CHECKING:
@@ -275,9 +277,113 @@ def unreal(language: Language, _random: Random) -> Iterator[Outcome]:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A kind of fact, and ways to tell it, to ask for it, to change it and to have it forgotten."""
+
+    values: tuple[str, ...]
+    tellings: tuple[str, ...]
+    questions: tuple[str, ...]
+    changes: tuple[str, ...]
+    deletions: tuple[str, ...]
+    answer: tuple[str, ...] = ()
+    """Other forms of the first value (regular expressions)."""
+
+    def said(self, template: str, number: int = 0) -> str:
+        """A telling or a change with one of the values."""
+        return template.replace("{v}", self.values[number])
+
+    def is_in(self, text: str) -> bool:
+        """Check whether a text has the first value, however it is written."""
+        is_written = any(re.search(one, text, re.IGNORECASE) for one in self.answer)
+        return is_written or has(text, self.values[0])
+
+
+def told_kinds(language: Language) -> list[Told]:
+    """The kinds of a language that `kinds_en.toml` or `kinds_es.toml` has."""
+    path = Path(__file__).with_name(f"kinds_{language.name}.toml")
+    tables = tomllib.loads(path.read_text("utf-8")).values()
+    return [Told(**{key: tuple(value) for key, value in one.items()}) for one in tables]
+
+
+def tellings(language: Language, _random: Random) -> Iterator[Outcome]:
+    """A fact told in any way is the answer to a question for it in any way."""
+    for kind in told_kinds(language):
+        for told in map(kind.said, kind.tellings):
+            history = read_history([told])
+            for question in kind.questions:
+                found = answers(history, question)
+                is_right = found and kind.is_in(found[0])
+                yield None if is_right else Broken(messages=(told, question), seen=f"{found}")
+
+
+def many_facts(language: Language, _random: Random) -> Iterator[Outcome]:
+    """A fact is the answer to its question when one fact of each other kind is known, too."""
+    told = told_kinds(language)
+    history = read_history([one.said(one.tellings[0]) for one in told])
+    for kind in told:
+        for question in kind.questions:
+            found = answers(history, question)
+            is_right = found and kind.is_in(found[0])
+            yield None if is_right else Broken(messages=(question,), seen=f"{found}")
+
+
+def loose_changes(language: Language, _random: Random) -> Iterator[Outcome]:
+    """A change in the words of a chat ends the former value, and nothing that was told after it."""
+    kinds = told_kinds(language)
+    for number, kind in enumerate(kinds):
+        for way, change in enumerate(kind.changes):
+            told, said = kind.said(kind.tellings[way]), kind.said(change, 1)
+            other = kinds[(number + 7 * (way + 1)) % len(kinds)]
+            between = other.said(other.tellings[0])
+            current = read_history([told, between, said]).current
+            kept = read_history([between]).current
+            rest = [one for one in current if one not in kept]
+            is_right = (
+                any(has(one, kind.values[1]) for one in rest)
+                and not any(has(one, kind.values[0]) for one in rest)
+                and set(kept) <= set(current)
+            )
+            yield None if is_right else Broken(messages=(told, between, said), seen=f"{current}")
+
+
+def requests(language: Language, _random: Random) -> Iterator[Outcome]:
+    """A request to forget means the fact that it names, and no other of three."""
+    kinds = told_kinds(language)
+    for number, kind in enumerate(kinds):
+        for way, text in enumerate(kind.deletions):
+            others = [kinds[(number + step * (way + 1)) % len(kinds)] for step in (11, 31)]
+            said = [kind.said(kind.tellings[way]), *(one.said(one.tellings[0]) for one in others)]
+            told = read_history(said).current
+            request = read_forget_request(text)
+            found = request and (matching(request.topic, told) or closest(request.topic, told))
+            meant = [number for number, one in enumerate(told) if kind.is_in(one)]
+            of_others = read_history(said[1:]).current
+            is_right = found and set(meant) <= set(found)
+            is_right = is_right and not any(told[one] in of_others for one in found or ())
+            yield (
+                None
+                if is_right
+                else Broken(messages=(*told, text), seen=f"{[told[one] for one in found or ()]}")
+            )
+
+
 LAWS: dict[str, Callable[[Language, Random], Iterator[Outcome]]] = {
     law.__name__: law
-    for law in (beings, unknown, kinds, corrections, changes, other_changes, frames, unreal)
+    for law in (
+        beings,
+        unknown,
+        kinds,
+        corrections,
+        changes,
+        other_changes,
+        frames,
+        unreal,
+        tellings,
+        many_facts,
+        loose_changes,
+        requests,
+    )
 }
 
 

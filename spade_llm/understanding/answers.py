@@ -705,7 +705,8 @@ def _scored(
         # "My seat is 23C" for "what seat am I in on the flight?", not when the flight is.
         noun = stems_of(head["noun"] or head["noun2"])
         scored = _preferred(asked, scored, lambda text: bool(noun & stems_of(text)))
-    if _FOR_VALUE.search(asked.text) and not is_negated(asked.text):
+    is_of_taste = is_negated(asked.text) or "dislike" in asked.concepts
+    if _FOR_VALUE.search(asked.text) and not is_of_taste:
         scored = [one for one in scored if not _denies_beside(one[2], scored)]
     if is_open:
         return scored

@@ -659,7 +659,8 @@ _UNREAL = LazyPattern(
     r"|sue[ñn]o"
     r"|ejemplo)|en la (?:pel[ií]cula|historia|novela)|so[ñn][eé] que|por ejemplo|alguien"
     r"|tuviera|tuviese"
-    r"|fuera|fuese|viviera|viviese|pudiera|gustar[ií]a (?:haber|ser|tener)|ser[ií]a|vivir[ií]a"
+    r"|(?<!\best[áa] )(?<!\bestoy )(?<!\bviv[eo] )(?<!\bestar )(?<!\bde )(?<!\bpor )fuera(?! de\b)"
+    r"(?=\s+\w)|fuese|viviera|viviese|pudiera|gustar[ií]a (?:haber|ser|tener)|ser[ií]a|vivir[ií]a"
     r"|tendr[ií]a|habr[ií]a)\b",
     _I,
 )
@@ -688,6 +689,7 @@ _SMALL_TALK_PHRASE = (
     r"|i(?:['’]ve|['’]d)? (?:(?:never|already|just|haven['’]t|hadn['’]t|didn['’]?t|forgot to) )*"
     r"(?:told|tell|mentioned|mention|said|say)(?: you| u)?(?: (?:that|this|yet|before|already))*"
     r"|(?:(?:no|ya|nunca) )*te l[ao] (?:dije|cont[eé]|he (?:dicho|contado))(?: (?:ya|antes|nunca))*"
+    r"|(?:please )?don['’]?t get me started"
     r"|mate|man|dude|buddy|pal|bro|love|guys|my friend|maj[oa]|guap[oa]|crack|amig[oa]"
     r"|colega|t[ií][oa]|jefe|(?:nice|good) (?:one|work|job|stuff)|well done|bien hecho|buen trabajo"
     r"|me alegro(?: (?:mucho|por ti))?|d[eé]jame pensar|i know|i (?:think|guess"
@@ -927,6 +929,15 @@ _ELLIPTIC = (
         "I have",
     ),
     (LazyPattern(r"^new (?:job|flat|house|car|phone|number)\b \S", _I), "I have a"),
+    (
+        LazyPattern(
+            r"^\d{1,4}[a-z]? (?:(?-i:[A-Z])[\w'’]+ ){1,2}(?:road|street|avenue|lane|close|drive"
+            r"|way|court|crescent|terrace|place|gardens|hill|quay|row|square|mews|rd|st|ave)\b"
+            r"(?: now)?(?=$|,)",
+            _I,
+        ),
+        "My address is",
+    ),
     (
         LazyPattern(
             r"^(?:car|van|bike|motorbike|laptop|phone|landlord|landlady|boss|manager|flat|flatmate"
@@ -1744,11 +1755,20 @@ def _as_sentence(text: str) -> str:
         return text
     label = f"{found['label'][0].lower()}{found['label'][1:]}"
     is_many = label.split()[0].endswith("s")
-    if language_of(text) == "es":
+    if _SPANISH_LABEL.match(label) or language_of(text) == "es":
         return f"{'Mis' if is_many else 'Mi'} {label} {'son' if is_many else 'es'} {found['value']}"
     return f"My {label} is {found['value']}"
 
 
+_SPANISH_LABEL = LazyPattern(
+    r"(?:oficio|edad|coro|correo|tel[eé]fono|m[oó]vil|direcci[oó]n|alergias?|altura|talla|peso"
+    r"|trabajo|empresa|jef[ea]|pareja|novi[oa]|herman[oa]|hij[oa]|madre|padre|perr[oa]|gat[oa]"
+    r"|vecin[oa]|m[eé]dic[oa]|pelu\w*|coche|carro|matr[ií]cula|banco|clave|contrase[ñn]a|taquilla"
+    r"|plaza|caser[oa]|piso|alquiler|basura|seguro|aseguradora|gimnasio|deporte|carrera|universidad"
+    r"|serie|peli\w*|libro|comida|caf[eé]|equipo|apodo|mote|nombre|apellidos?|cumplea[ñn]os|llaves?"
+    r"|hora|horario|hipoteca|port[aá]til|grupo|color|fin)\b",
+    _I,
+)
 _LABELLED = LazyPattern(
     r"^(?:(?:my|our|mis?|nuestr[oa]s?) )?(?P<label>(?!(?:note|nota|to|from|cc|re|subject|asunto"
     r"|para|de|date|fecha|time|hora|example|ejemplo|options?|opciones|choose|elige|answer|question"

@@ -328,7 +328,7 @@ _BY_OTHERS = LazyPattern(
 """The subject of something that others do to the speaker, which says nothing of the topic: `my GP
 has put me up to 50`."""
 _LESS_OR_MORE = (
-    r"\b(?:(?:went|gone|go|dropped|been) (?:up|down)|(?:up|down) to|sub(?:id\w+|í|ió)"
+    r"\b(?:(?:went|gone|go|had to go|dropped|been) (?:up|down)|(?:up|down) to|sub(?:id\w+|í|ió)"
     r"|baj(?:ad\w+|é|ó))\b"
 )
 _UP_OR_DOWN = LazyPattern(_LESS_OR_MORE, _I)

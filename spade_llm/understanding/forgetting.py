@@ -51,7 +51,7 @@ from spade_llm.understanding.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _I = re.IGNORECASE
 
@@ -179,6 +179,11 @@ _BEHIND = LazyPattern(
     r"(?:(?:que )?no (?:me )?l[ao]s? (?:guard|recuerd|sep|teng|conserv|apunt|almacen)[ae]s?"
     r"|(?:b[oó]rra|elim[ií]na|olv[ií]da|b[oó]rre|elim[ií]ne|olv[ií]de)(?:me|te|se)?l[aoe]s?"
     r"|(?:ya )?l[ao]s? puedes (?:ir )?(?:borr|olvid|tach|elimin)\w+)\b.{0,15}$"
+    r"|^(?P<thing>(?:la|el|los|las|mis?) [\w-]+(?: de [\w ]+?)?)(?: es[aeo]s?)?"
+    r" ya no (?:hace falta|tienes|necesitas) (?:que )?l[ao]s? (?:sep|guard|teng|record|recuerd)"
+    r"\w+.{0,10}$"
+    r"|^(?P<own2>(?:lo de|el|la|mi) [^:]{3,40}?) (?:ya )?no te (?:incumbe|importa|interesa)\b"
+    r".{0,20}$"
     r"|^(?P<matter>(?:eso|esto|lo) (?:de|del|que) [^:]{3,60}?),? (?:s[aá]c[aá]l[ao]s?"
     r"|que no (?:quede"
     r"|conste|aparezca) ?\w*|haz como (?:que|si) no l[ao] (?:has|hubieras) \w+)\b.{0,15}$"
@@ -266,7 +271,7 @@ _REASON = LazyPattern(
     r"|no)\b"
     r"| in case| que me da \w+| or (?:else|i)\b| cos| cuz| que es| it['’]s| porque| ya que"
     r"| antes de que| para que"
-    r"| no vaya a| por si)(?: .*)?$"
+    r"| no vaya a| por si| (?:ya )?no te (?:incumbe|importa|interesa))(?: .*)?$"
     r"|(?<!\bde)(?<!\blo)(?<!\beso)(?<!\besto)(?<!\btodo) que (?:mi|mis|luego|aqu[ií]|en casa)\b.*$"
     r"|(?: please| pls| por favor| porfa| (?:that )?i (?:told you|mentioned|said)(?: about)?"
     r"| (?:from|off|out of) (?:(?:the|your) )?(?:memory|records?|list"
@@ -280,7 +285,8 @@ _REASON = LazyPattern(
 _APPOSITION = LazyPattern(r"^[^,]+, (?:the|my|el|la|mi) [\w-]+$", _I)
 """The same named again: `my skin illness, the psoriasis`."""
 _IT = LazyPattern(
-    r"^(?:it|him|her|them|(?:that|this)(?: one)?|eso|esto|[eé]s[ae]|about it|eso da igual"
+    r"^(?:it|him|her|them|(?:that|this)(?: one)?|th[oe]se (?:numbers|digits|details)"
+    r"|es[oa]s (?:numeritos|n[uú]meros|datos)|eso|esto|[eé]s[ae]|about it|eso da igual"
     r"|(?:apuntad|guardad|anotad|registrad|almacenad|escrit)[oa]s?)?"
     r"(?:(?:^| )(?:please|now|out|anda|ya|porfa|por favor))*$",
     _I,
@@ -697,7 +703,7 @@ def _request_of_part(part: str, before: str, behind: Sequence[str], text: str) -
         return _Found(ForgetRequest(topic=topic, is_all=True))
     if behind and _NONE_OF_YOURS.match(bare):
         return _Found(ForgetRequest(topic=", ".join(behind), is_all=True))
-    if before and _UNTOLD.match(bare):
+    if before and (_UNTOLD.match(bare) or _is_order_behind(before, bare)):
         return _Found(ForgetRequest(topic=_named_before(before), is_all=True))
     if found := _REQUEST.match(bare) or _of_regret(bare, before):
         rest = ", ".join([_named(found), *behind]).strip(" .!?,")
@@ -709,6 +715,17 @@ def _request_of_part(part: str, before: str, behind: Sequence[str], text: str) -
     return None
 
 
+def _is_order_behind(before: str, text: str) -> bool:
+    """Check whether a text only orders to forget what the words before it name: `no quiere que se
+    sepa lo del cáncer, sácalo`, `el préstamo ya fue, que no conste`."""
+    is_told = bool(_LO_DE.search(before)) and bool(_TAKE_IT_OUT.match(text))
+    return is_told or bool(_NOT_TO_STAY.match(text))
+
+
+_TAKE_IT_OUT = LazyPattern(
+    r"(?:s[aá]ca|qu[ií]ta|b[oó]rra|supr[ií]me|elim[ií]na|olv[ií]da|t[aá]cha)(?:me|te)?l[ao]s?$", _I
+)
+_NOT_TO_STAY = LazyPattern(r"que no (?:quede|conste|aparezca)$", _I)
 _NONE_OF_YOURS = LazyPattern(
     r"^(?:that|it)['’]?s (?:none|not any) of your (?:business|concern)(?: any ?more| now)?$", _I
 )
@@ -855,9 +872,8 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     words = stems_of(topic)
     said = [number for number in found if words & stems_of(statements[number])]
     found = said or [number for number in found if best == 1]
-    if wanted & _PAYS and (amounts := _with_numbers(found, statements)):
-        # "What the lodger pays" is not the lodger's name.
-        found = amounts
+    if wanted & _PAYS:
+        found = _with_numbers(found, possible)
     # "That I take iron" is not said by "I take aspirin".
     found = [number for number in found if words <= stems_of(statements[number])] or found
     # "What I earn" is the salary rather than the bonus that is paid in April.
@@ -873,9 +889,13 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
         found = [number for number, one in enumerate(statements) if tells_own_home(one)]
     if is_noun_phrase(topic) and topic[:1].isupper():
         named = found = [*found, *_of_same_role(found, topic, statements)]
+    if len(found) > 1 and len(specific) > 1:
+        # "The loan to Walter" is not Walter's job.
+        near = closest(topic, statements)
+        found = [number for number in found if number in near] or found
     akin = _akin(topic, statements) if not found else []
     akin = [number for number in akin if number in possible]
-    return (not with_mentions and named) or found or akin
+    return (not with_mentions and [one for one in named if one in found]) or found or akin
 
 
 def _of_same_role(found: Sequence[int], name: str, statements: Sequence[str]) -> list[int]:
@@ -896,10 +916,15 @@ def _of_same_role(found: Sequence[int], name: str, statements: Sequence[str]) ->
     ]
 
 
-def _with_numbers(found: Sequence[int], statements: Sequence[str]) -> list[int]:
-    return [one for one in found if ValueType.NUMBER in typed_values(statements[one])]
+def _with_numbers(found: Sequence[int], statements: Mapping[int, str]) -> list[int]:
+    """Those of the found statements that have a number: `what the lodger pays` is not the lodger's
+    name. If none is found, the only one with an amount of money."""
+    numbered = [one for one in found if ValueType.NUMBER in typed_values(statements[one])]
+    priced = [number for number, one in statements.items() if _PRICED.search(one)]
+    return numbered or [*found] or (priced if len(priced) == 1 else [])
 
 
+_PRICED = LazyPattern(r"[£$€] ?\d|\b\d[\d.,]* ?(?:euros?|d[oó]lares|pesos|pounds?|quid|€)", _I)
 _PAYS = frozenset({"price", "money", "salary"})
 
 

@@ -175,7 +175,7 @@ _PLACE_TAIL = LazyPattern(
 )
 _ROLE = LazyPattern(
     r"^(?:i(?:['’]m| am)(?: now)? an? |i work as|i (?:got|was|['’]ve been) promoted|i became an? "
-    r"|(?:ahora )?soy \w+[oar]\b|(?:trabajo|curro|laburo) (?:de|como)|me han (?:ascendido|hecho)"
+    r"|(?:ahora )?soy \w+[oare]\b|(?:trabajo|curro|laburo) (?:de|como)|me han (?:ascendido|hecho)"
     r"|i['’]ve been made|they made me|me (?:ascend|hic)ieron)",
     _I,
 )

@@ -807,3 +807,63 @@ def test_all_tastes_are_listed_in_either_language(question: str, answers: list[s
     found = find_answers(question, [Candidate(text=text) for text in TASTES])
 
     assert [one.text for one in found] == answers
+
+
+MANY = (
+    "I live in Shrewsbury",
+    "My flat is on the third floor",
+    "I work as a paramedic",
+    "I work for Balfour Beatty",
+    "I work 8 to 4",
+    "My boss is called Denise",
+    "I drive a Skoda Fabia",
+    "My number plate is LK19 VTR",
+    "My driving test is on 12 May",
+    "I take metformin",
+    "I take my medicine at 7.30am",
+    "My phone number is 07700 900412",
+    "My phone is a Pixel 8",
+    "I studied marine biology at university",
+    "I graduated in 2009",
+    "I am learning Welsh",
+    "My favourite food is lasagne",
+    "I don't like mushrooms",
+    "I have a dentist appointment on Thursday",
+    "I have a haircut on Friday",
+    "My nickname is Smudge",
+)
+"""Facts of one person, several of which have a word in common with a question."""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What town do I live in?", "I live in Shrewsbury"),
+        ("which floor is my flat on?", "My flat is on the third floor"),
+        ("What's my job?", "I work as a paramedic"),
+        ("What hours do I work?", "I work 8 to 4"),
+        ("who's my boss?", "My boss is called Denise"),
+        ("What car do I drive?", "I drive a Skoda Fabia"),
+        ("What's my number plate?", "My number plate is LK19 VTR"),
+        ("Which medicine do I take?", "I take metformin"),
+        ("What's my phone number?", "My phone number is 07700 900412"),
+        ("what did I study?", "I studied marine biology at university"),
+        ("What language am I learning?", "I am learning Welsh"),
+        ("What food do I dislike?", "I don't like mushrooms"),
+        ("When's my dentist appointment?", "I have a dentist appointment on Thursday"),
+        ("whats my nickname?", "My nickname is Smudge"),
+    ],
+)
+def test_of_many_facts_the_one_that_tells_the_thing_itself_is_the_answer(
+    question: str, answer: str
+) -> None:
+    found = find_answers(question, with_closed([Candidate(text=one) for one in MANY]))
+
+    assert found
+    assert found[0].text == answer
+
+
+def test_the_end_of_studies_ends_neither_lessons_nor_what_was_studied() -> None:
+    told = ["Estudié Biología", "Estoy aprendiendo japonés", "Me gradué en 2009"]
+
+    assert statements_of(told) == told

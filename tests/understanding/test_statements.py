@@ -1102,3 +1102,28 @@ def test_what_a_question_means_corrects_nothing() -> None:
 @pytest.mark.parametrize("text", ["delete, please, my gym PIN", "borra, por favor, mi PIN"])
 def test_a_polite_order_is_no_fact(text: str) -> None:
     assert not read_message(text).statements
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        # Labels, and things of the speaker without `my`.
+        ("oficio: electricista", ["Mi oficio es electricista"]),
+        ("coro: viernes", ["Mi coro es viernes"]),
+        ("height: 5ft 9", ["My height is 5ft 9"]),
+        ("car's a 2014 Skoda", ["My car's a 2014 Skoda"]),
+        ("my lockers no 112", ["My locker's no 112"]),
+        ("42 Ballast Quay now", ["My address is 42 Ballast Quay now"]),
+        # When a thing is needed makes nothing uncertain; `fuera` is a place, too.
+        (
+            "her number's 07700 900318 if the ceiling leaks",
+            ["Her number's 07700 900318 if the ceiling leaks"],
+        ),
+        ("entro a las 6 y a las 2 ya estoy fuera", ["Entro a las 6 y a las 2 ya estoy fuera"]),
+        # Irony.
+        ("jajaja sí claro, soy millonario y vivo en Mónaco", []),
+        ("don't get me started", []),
+    ],
+)
+def test_what_is_told_in_the_manner_of_a_chat(text: str, told: list[str]) -> None:
+    assert statements_of([text]) == told
