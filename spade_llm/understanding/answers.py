@@ -1552,7 +1552,7 @@ def score(asked: Question, candidate: Candidate) -> float:
 
 
 _LEARNT = frozenset({"speak", "instrument", "degree", "university"})
-"""What the end of studies says nothing of: a language, or what was studied and where."""
+"""Concepts of which the end of studies says nothing: a language, what was studied and where."""
 
 
 def _less_fitting(asked: Question, text: str) -> float:
@@ -1574,7 +1574,7 @@ def _less_fitting(asked: Question, text: str) -> float:
 _OF_A_THING = frozenset({
     "numberplate", "insurance", "exam", "subscription", "price", "graduation", "save", "commute",
 })  # fmt: skip
-"""What is told of a thing, and does not tell which it is: the plate of a car."""
+"""Attributes of a thing, which do not tell which it is: the plate of a car."""
 _TOWN = LazyPattern(
     r"\b(?:town|city|where .*\b(?:live|home)|ciudad|localidad|poblaci[oó]n|pueblo|d[oó]nde vivo)\b",
     _I,

@@ -1843,7 +1843,7 @@ _IN_CASE = LazyPattern(
     r"if (?:it|the|they|there|that|he|she)\b(?!.*\b(?:would|could|might)\b).*$",
     _I,
 )
-"""When a thing is needed: `her number is 77 12 if the ceiling leaks`, `por si me caigo`."""
+"""Case in which a thing is needed: `her number is 77 12 if it leaks`, `por si me caigo`."""
 
 
 def _is_note(text: str) -> bool:

@@ -917,8 +917,8 @@ def _of_same_role(found: Sequence[int], name: str, statements: Sequence[str]) ->
 
 
 def _with_numbers(found: Sequence[int], statements: Mapping[int, str]) -> list[int]:
-    """Those of the found statements that have a number: `what the lodger pays` is not the lodger's
-    name. If none is found, the only one with an amount of money."""
+    """Found statements with a number (`what the lodger pays` is not the lodger's name); if none
+    is found, the only one with an amount of money."""
     numbered = [one for one in found if ValueType.NUMBER in typed_values(statements[one])]
     priced = [number for number, one in statements.items() if _PRICED.search(one)]
     return numbered or [*found] or (priced if len(priced) == 1 else [])

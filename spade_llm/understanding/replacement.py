@@ -358,7 +358,8 @@ def replaces(new: Statement, old: str) -> bool:
     less harm than a lost one.
     """
     if new.replaced:
-        return old == new.replaced or _has_departed(new.text, old)
+        is_meant = old == new.replaced or _has_departed(new.text, old)
+        return is_meant or _is_other_home(new.text, old)
     if _has_next_of_kind(new, old):
         return True
     return not are_about_different_beings(new.text, old) and _replaces_by_rule(new, old)
@@ -394,6 +395,20 @@ def _replaces_by_rule(new: Statement, old: str) -> bool:
             and _has_other_value(new, old, one, other)
         )
     )
+
+
+def _is_other_home(new: str, old: str) -> bool:
+    """Check whether a statement tells a home of the speaker, and an older one another home that was
+    left open: `the user lives in Madrid` beside `I live in Madrid`."""
+    old = _SELF.sub("I", old)
+    are_own = _OWN_HOME.match(new) and (_OWN_HOME.match(old) or _MOVES_OWN.match(old))
+    if not are_own:
+        return False
+    names = [features(text).values_of(ValueType.NAME) or frozenset() for text in (new, old)]
+    return bool(names[0] and names[1]) and not names[0] & names[1]
+
+
+_MOVES_OWN = LazyPattern(r"^(?:i|we|i['’]ve|we['’]ve|me|nos) .*\b(?:moved|relocated|mud\w+)\b", _I)
 
 
 def _has_next_of_kind(new: Statement, old: str) -> bool:
@@ -468,7 +483,7 @@ _QUALIFIERS = frozenset({
     "car", "home", "travel", "trip", "phone", "pet", "dog", "cat", "health", "gas", "office",
     "work", "school", "child", "son", "daughter",
 })  # fmt: skip
-"""What tells two of a kind apart: the insurance of the car and of the house."""
+"""Concepts that tell two of a kind apart: the insurance of the car and of the house."""
 
 
 def _is_other_plan(new: Statement, old: str) -> bool:

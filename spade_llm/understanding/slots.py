@@ -135,7 +135,7 @@ _CHOICE = LazyPattern(
 """A relation to one of several that offer the same."""
 _CHOICE_OF_FIRM = LazyPattern(r"\b(?:use|using|bank|with|uso|usamos|con)\b", _I)
 _MOVED = LazyPattern(r"^[^,;]*\b(?:mov(?:ed|ing)|mud\w+|traslad\w+) ", _I)
-"""Of a person this is rather a new home, and of what they have with a firm a new one."""
+"""Verbs of moving: they tell a new home, or, of what one has with a firm, a new firm."""
 _PROVIDERS = frozenset({"bank", "employer", "insurance", "phone", "provider", "team", "wifi"})
 _OF_SPEAKER = LazyPattern(
     r"^(?:i|we|i['’]m|we['’]re|(?-i:[A-Z])?[a-z]+(?:o|oy|amos|emos|imos))\b", _I
