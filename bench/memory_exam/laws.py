@@ -87,7 +87,10 @@ class Language:
         """The facts of one kind: a list for each being, the speaker first."""
         told = self._templates["facts"][kind]
         beings = [
-            [_fact(kind, one, told["values"], told["own_questions"][0]) for one in told["own"]]
+            [
+                _fact(kind, one, told["values"], told["own_questions"][0], told.get("changes", ()))
+                for one in told["own"]
+            ]
         ]
         for person in self._templates["people"]:
             forms = [one.replace("{p}", person) for one in told.get("of_other", ())]
@@ -230,6 +233,18 @@ def other_changes(language: Language, random: Random) -> Iterator[Outcome]:
         mine = [replace(one, text=one.other_texts[0], value=one.other_values[0]) for one in own]
         every += [(one, two) for of_one in others for one in of_one for two in mine]
     yield from _changes(every, random)
+
+
+def own_changes(language: Language, _random: Random) -> Iterator[Outcome]:
+    """A change of the speaker, of whom nothing was told, leaves the fact of another being."""
+    now = "{} now" if language.name == "en" else "ahora {}"
+    for kind in language.kinds():
+        own, *others = language.of_beings(kind)
+        said = [*own[0].changes, now.format(own[0].other_texts[-1])]
+        for fact, text in ((of_one[0], text) for of_one in others for text in said):
+            current = read_history([fact.text, text]).current
+            is_kept = fact.text.lower() in (one.lower() for one in current)
+            yield None if is_kept else Broken(messages=(fact.text, text), seen=f"{current}")
 
 
 def _changes(pairs: Sequence[tuple[Fact, Fact]], random: Random) -> Iterator[Outcome]:
@@ -377,6 +392,7 @@ LAWS: dict[str, Callable[[Language, Random], Iterator[Outcome]]] = {
         corrections,
         changes,
         other_changes,
+        own_changes,
         frames,
         unreal,
         tellings,

@@ -21,6 +21,7 @@ from spade_llm.understanding.replacement import (
     Statement,
     have_different_owners,
     household_of,
+    is_named_aside,
     is_of_another,
     is_only_one_former,
     is_own_home,
@@ -137,7 +138,7 @@ _PLACED = LazyPattern(
 )
 _SHE = LazyPattern(r"\b(?:she|her)\b", _I)
 _HE = LazyPattern(r"\b(?:he|his|him)\b", _I)
-_CALLED = LazyPattern(r"\b(?:called|call|names?|named|renamed|llama|llamamos)\b", _I)
+CALLED = LazyPattern(r"\b(?:called|call|names?|named|renamed|llama|llamamos)\b", _I)
 _NOW_VALUE = LazyPattern(
     r"^(?:now|ahora)\b|\b(?:now|instead|these days|after all|ahora)$|\b(?:renamed|changed"
     r"|hemos puesto)\b"
@@ -273,9 +274,6 @@ _BY_SPEAKER = LazyPattern(
     _I,
 )
 """The speaker is the subject, and there is no pronoun for another thing."""
-_OWN_BEING = LazyPattern(
-    r"^(?:my|our|the|mi|nuestr[oa]|el|la) (?:[\w-]+ )+(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+$", _I
-)
 _OF_BODY = frozenset({"size", "weight"})
 _OWNED = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?)\b", _I)
 _MOVES = LazyPattern(
@@ -508,7 +506,7 @@ def restated_latest(clause: Clause, latest: str) -> Statement | None:
     subject = leading_noun(latest)
     if subject and sex and subject.sex not in ("", sex):
         return None
-    if ValueType.NAME in types and _CALLED.search(text) and "name" not in features(latest).topic:
+    if ValueType.NAME in types and CALLED.search(text) and "name" not in features(latest).topic:
         return None
     places = values_in_place_of(value, types, latest)
     return _with_fragment([latest], text) if types.keys() <= places.keys() else None
@@ -1031,7 +1029,7 @@ def _restated_noun(
         if ValueType.NAME in types and of_one.is_ended:
             # "The new dog is called Tim" does not say that Tim died, as Rex did.
             continue
-        if _CALLED.search(text) and _is_named_aside(one):
+        if CALLED.search(text) and is_named_aside(one):
             # "My new flatmate is called Ana" does not say that she works nights, as Eve does.
             continue
         changed = without_known(bare, types, one)
@@ -1072,13 +1070,6 @@ def _is_of_speaker(earlier: str, text: str) -> bool:
     return bool(
         subject and subject.is_named and value_key(subject.text).isdisjoint(value_key(earlier))
     )
-
-
-def _is_named_aside(statement: str) -> bool:
-    """Check whether a statement tells more of a being than the name beside its noun: `my flatmate
-    Eve works nights`."""
-    subject = leading_noun(statement)
-    return subject is not None and bool(_OWN_BEING.match(subject.text))
 
 
 def is_head(concepts: frozenset[str], statement: str) -> bool:

@@ -417,19 +417,30 @@ def _has_next_of_kind(new: Statement, old: str) -> bool:
     Octopus`."""
     if not (new.is_change or _BECOMES.search(new.text)) or is_beside(new.text, old):
         return False
+    bare = _NOW_FIRST.sub("", new.text)
+    if _is_only_one_of_speaker(bare, old):
+        return False
     one, other = features(new.text), features(old)
     if any(said.is_reported or said.is_negated or said.is_ended for said in (one, other)):
         return False
     if one.is_plan or other.is_past:
         return False
     shared = one.topic & other.topic
-    apart = one.topic - shared, other.topic - shared
-    if all(topic & _QUALIFIERS for topic in apart) or (one.beings ^ other.beings) - shared - {
-        "friend"
-    }:
+    if names_other_of_kind(new.text, old) or (one.beings ^ other.beings) - shared - {"friend"}:
+        return False
+    if not shared & _WITH_PERSON and have_different_bearers(bare, old):
         return False
     new_values, old_values = (_values_of(shared, text) for text in (new.text, old))
     return bool(new_values and old_values) and not new_values & old_values
+
+
+def names_other_of_kind(new: str, old: str) -> bool:
+    """Check whether a text tells of another thing of a kind than an older statement: `our home
+    insurance`, `my car insurance`; `the garage's rent`, `my rent`."""
+    if not features(new).topic & features(old).topic & _OF_MANY_THINGS:
+        return False
+    one, other = (features(text).concepts & _QUALIFIERS for text in (new, old))
+    return bool(one - other and (other - one or one - other - {"home", "work", "office"}))
 
 
 def _values_of(relations: frozenset[str], text: str) -> frozenset[str]:
@@ -465,23 +476,23 @@ _COUNTED = LazyPattern(
 )
 _BECOMES = LazyPattern(
     r"\b(?:switch\w*|chang\w+|swapp\w+|mov(?:ed|ing)|upgrad\w+|replaced|renewed|reset|reassigned"
-    r"|tak(?:en|es|ing) over|took over|different|new|instead|joined|bumped|gone (?:up|down|to|over)"
-    r"|cambi\w+|mud\w+|nuev[oa]|pas[éa]\w* a|renov\w+|en vez de)\b",
+    r"|tak(?:en|es|ing) over|took over|instead|bumped|gone (?:up|down|to|over)"
+    r"|cambi\w+|mud\w+|pas[éa]\w* a|renov\w+|en vez de)\b"
+    # "My new landlord is Ann", but not "I opened a new account".
+    r"|^(?:my|our|the|mi|el|la|nuestr[oa]) (?:new|nuev[oa]) |^(?:el|la|mi) \w+ nuev[oa] ",
     _I,
 )
-_WITH_PERSON = frozenset({"landlord", "neighbour", "nickname", "roommate", "bestfriend", "boss"})
-_WITH_NAME = frozenset({
-    "bank", "electricity", "gym", "hotel", "insurance", "optician", "team", "vet",
-    "wifi",
-})  # fmt: skip
+_WITH_PERSON = frozenset({"landlord", "bestfriend", "boss", "nickname"})
+_WITH_NAME = frozenset({"bank", "electricity", "gym", "insurance", "optician", "vet"})
 _WITH_NUMBER = frozenset({
-    "commute", "floor", "height", "locker", "mortgage", "rent", "salary", "graduation",
+    "commute", "height", "locker", "mortgage", "rent", "salary", "graduation",
 })  # fmt: skip
 """Relations of which a person has one at a time, with the name of a person, of a firm or the like,
 or with a number."""
+_OF_MANY_THINGS = frozenset({"insurance", "rent", "bill", "price", "code", "password", "key"})
 _QUALIFIERS = frozenset({
     "car", "home", "travel", "trip", "phone", "pet", "dog", "cat", "health", "gas", "office",
-    "work", "school", "child", "son", "daughter",
+    "work", "school", "child", "son", "daughter", "parking", "garage", "storage",
 })  # fmt: skip
 """Concepts that tell two of a kind apart: the insurance of the car and of the house."""
 
@@ -685,7 +696,10 @@ def _is_about_another(new: str, old: str) -> bool:
         return True
     if _medicines(old) and names_other_medicine(new, old):
         return True
-    if bool(role_in_state(new)) != bool(role_in_state(old)):
+    if bool(role_in_state(new)) != bool(role_in_state(old)) or names_other_of_kind(new, old):
+        return True
+    if _CALLED.search(new) and is_named_aside(old):
+        # "My new neighbour is called Ana" ends nothing of Tom, who is a vet.
         return True
     one, other = features(new), features(old)
     is_name = "name" in one.topic & other.topic
@@ -702,6 +716,19 @@ def _is_about_another(new: str, old: str) -> bool:
     # "Mum moved in with my brother" tells of her.
     beings = (features(_COMPANION.sub("", text)).beings for text in (new, old))
     return len(set(beings)) > 1 and not is_own_home
+
+
+def is_named_aside(statement: str) -> bool:
+    """Check whether a statement tells more of a being than the name beside its noun: `my flatmate
+    Eve works nights`."""
+    subject = leading_noun(statement)
+    return subject is not None and bool(_OWN_BEING.match(subject.text))
+
+
+_CALLED = LazyPattern(r"(?:['’]s| is| are)(?: now)? (?:called|named)\b|\bse llaman?\b", _I)
+_OWN_BEING = LazyPattern(
+    r"^(?:my|our|the|mi|nuestr[oa]|el|la) (?:[\w-]+ )+(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+$", _I
+)
 
 
 def role_in_state(text: str) -> str:
@@ -980,9 +1007,12 @@ def are_about_different_beings(new: str, old: str) -> bool:
         is_for_speaker = _FOR_SPEAKER.search(new) and _FOR_SPEAKER.search(old)
         if not (is_for_speaker or _TAKES_OVER.search(new)):
             return True
+    bare = _NOW_FIRST.sub("", new)
     if bearer_of(old) == SPEAKER and not (_TAKES_OVER.search(new) or _CONTRAST.match(new)):
         # "Ana switched to law" changes nothing of what I study.
-        return have_different_bearers(_NOW_FIRST.sub("", new), old)
+        return have_different_bearers(bare, old)
+    if _is_only_one_of_speaker(bare, old):
+        return True
     if not features(new).topic & features(old).topic:
         return False
     if is_changed(new) or is_event(new) or _TAKES_OVER.search(new):
@@ -995,7 +1025,68 @@ def are_about_different_beings(new: str, old: str) -> bool:
 
 _CONTRAST = LazyPattern(r"^[^,]{1,30}, (?:not?|sino)\b", _I)
 """`Lugo, no Murcia`: the name is no subject."""
-_NOW_FIRST = LazyPattern(r"^(?:now|ahora|ya),? ", _I)
+_NOW_FIRST = LazyPattern(
+    r"^(?:(?:now|these days|nowadays|actually|yesterday|last \w+|ahora|ya|ayer|al final"
+    r"|(?:la semana|el mes) pasad[oa]),? )+",
+    _I,
+)
+
+
+def _is_only_one_of_speaker(new: str, old: str) -> bool:
+    """Check whether one of two statements tells of the speaker, and the other one of a being that
+    the first one does not name."""
+    are_owned = _are_of_own_and_other(new, old) or _are_of_own_and_other(old, new)
+    return are_owned or (_is_of_speaker_only(new) and _is_of_other(old, new))
+
+
+def _are_of_own_and_other(own: str, other: str) -> bool:
+    """Check whether a statement is about something of the speaker, and another one about that of a
+    being that it does not name: `my doctor is …`, `Ana's doctor is …`."""
+    owner = owner_of(other) if OF_OWN.match(own) and not owner_of(own) else frozenset()
+    return bool(owner) and not owner & value_key(own)
+
+
+def _is_of_speaker_only(text: str) -> bool:
+    """Check whether a statement tells what the speaker does, has or gets, and means no other being
+    by a pronoun."""
+    is_own = OF_OWN.match(text) or _OWN_IN_CHANGE.match(text)
+    is_by_speaker = bearer_of(text) == SPEAKER or _DONE_BY_SPEAKER.match(text)
+    return bool(is_own or (is_by_speaker and not _OTHER_MEANT.search(text)))
+
+
+_OWN_IN_CHANGE = LazyPattern(
+    r"^(?:i|we)(?:['’]ve| have)? \w+ (?:my|our) "
+    r"|^(?:they|the [\w-]+)(?:['’]ve| have)? (?:moved|put|switched|given|gave) me\b"
+    r"|^(?:me|nos) (?:han |ha )?\w+ (?:el|la|los|las) ",
+    _I,
+)
+_DONE_BY_SPEAKER = LazyPattern(
+    r"^(?:me|nos) (?:he|hemos|han|cambi\w+|pas\w+|mud\w+|hice|compr[eé]|toca|lleva)\b"
+    r"|^(?:lo |la )?(?!(?:aqu|all|as|caf|beb|sof)[ií]?\b)(?-i:[a-záéíóú])[^\W\d_]{2,}(?:é|í)\b",
+    _I,
+)
+_OTHER_MEANT = LazyPattern(
+    r"\b(?:it|them|him|her|she|he|they|their|his)\b(?!['’]s)"
+    r"|\b(?:le|les|su|sus|ella|[eé]l)\b(?! \w+o\b)",
+    _I,
+)
+
+
+_SERVES_SPEAKER = LazyPattern(r"(?<=\w )(?:me|us|my|our|mis?|nos|nuestr[oa]s?|conmigo)\b", _I)
+
+
+def _is_of_other(old: str, new: str) -> bool:
+    """Check whether an older statement is about another being, which a new one does not name: not
+    what a being is or does for the speaker, as in `my boss is Ana`."""
+    bearer = bearer_of(old)
+    if _SERVES_SPEAKER.search(old):
+        # "My gardener Sid charges me £20": another one may take his place.
+        return False
+    is_role = COPULA.match(old) and _is_unnamed_being(old) and not owner_of(old)
+    if not bearer or bearer == SPEAKER or is_role:
+        return False
+    is_named = bearer & value_key(new) or concepts_of(" ".join(bearer)) & features(new).beings
+    return not is_named
 
 
 def _is_unnamed_being(text: str) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words
 from spade_llm.understanding.corrections import (
+    CALLED,
     DOES,
     INSTEAD,
     MAX_BACK,
@@ -31,9 +32,11 @@ from spade_llm.understanding.replacement import (
     Statement,
     bearer_of,
     have_different_bearers,
+    is_named_aside,
     is_of_another,
     is_of_other_home,
     lists_of,
+    names_other_of_kind,
 )
 from spade_llm.understanding.substitution import (
     CLASSES,
@@ -223,6 +226,7 @@ _RELATIONS = (
         rf"(?P<new>{_NAME}))",
         rf"(?:my name(?:['’]s| is)|i['’]m|call me|i go by|me llamo|mi nombre es|soy)"
         rf" (?P<value>{_NAME})$",
+        told_kind="name",
     ),
     # Home.
     _relation(
@@ -389,6 +393,9 @@ def of_relation(text: str, every: Sequence[str]) -> Statement | None:
     return None
 
 
+_NO_NAMES = frozenset({"origin", "speak", "zodiac", "diet", "religion"})
+
+
 def _are_of_kind(relation: _Relation, new: str, old: str) -> bool:
     """Check whether two values may be of the kinds of a relation. Of the old one it need not be
     known; the new one may be a name, as many cars have."""
@@ -397,6 +404,9 @@ def _are_of_kind(relation: _Relation, new: str, old: str) -> bool:
         return new[0].isupper() or not any(map(is_concept, kinds))
     is_new = not relation.kind or relation.kind in kinds
     is_name = new[0].isupper() and old[0].isupper() and relation.kind in olds
+    if relation.told_kind == "name":
+        # "I'm Spanish", "soy Aries".
+        return not olds & _NO_NAMES
     is_old = not relation.told_kind or relation.told_kind in olds
     return (is_new or is_name) and (is_old or not any(map(is_concept, olds)))
 
@@ -537,6 +547,9 @@ def _are_of_one_subject(text: str, earlier: str, named: frozenset[str]) -> bool:
     beings = (features(_AT_BEING.sub(" ", one)).beings for one in (earlier, text))
     if is_denial(earlier) or len(set(beings)) > 1:
         return False
+    if CALLED.search(text) and is_named_aside(earlier):
+        # "My new neighbour is called Ana" does not say that she is a vet, as Tom is.
+        return False
     return is_head(named, earlier) and not is_of_another(text, earlier)
 
 
@@ -587,6 +600,8 @@ def _is_of_other_thing(text: str, earlier: str, shared: frozenset[str]) -> bool:
     if shared <= _HOME and is_of_other_home(text, earlier):
         return True
     if bool(concepts_of(text) & SECRETS) != bool(features(earlier).concepts & SECRETS):
+        return True
+    if names_other_of_kind(text, earlier):
         return True
     subject = leading_noun(text)
     is_named = subject is not None and subject.is_named and subject.text not in earlier

@@ -102,10 +102,19 @@ def test_an_announced_value_replaces_that_of_its_relation(
         ("My favourite food is curry", "Ann's favourite food is lasagne now"),
         ("Mi coche es un Renault Clio", "Ana ahora tiene un Dacia"),
         ("I have a Dacia", "I moved to Vitoria last week"),
+        ("Ana lives in Derby", "I live in Swansea these days"),
+        ("Ana's doctor is Dr Patel", "I changed doctors, my new one is Dr Okafor"),
+        ("Ana calza un 38", "ahora calzo un 44"),
+        ("El teléfono de Ana es el 600 123 456", "mi nuevo teléfono es el 622 333 444"),
+        ("Mi perro se llama Toby", "ahora el perro de Ana se llama Rufo"),
+        ("My locker is 12", "Ana's locker is 15 now"),
+        ("My car insurance is with Aviva", "our home insurance is with Axa now"),
+        ("My rent is £650", "the garage's rent is £80 now"),
+        ("My neighbour Tom is a vet", "my new neighbour is called Ana"),
         ("Soy enfermera", "ahora soy vegana"),
     ],
 )
-def test_what_changes_for_another_being_or_relation_leaves_the_statement(
+def test_what_changes_for_another_being_thing_or_relation_leaves_the_statement(
     own: str, message: str
 ) -> None:
     assert own in statements_of([own, message])
