@@ -39,6 +39,7 @@ from spade_llm.understanding.vocabulary import (
     things,
     typed_values,
     value_key,
+    word_concepts,
 )
 
 if TYPE_CHECKING:
@@ -436,11 +437,56 @@ def _has_next_of_kind(new: Statement, old: str) -> bool:
 
 def names_other_of_kind(new: str, old: str) -> bool:
     """Check whether a text tells of another thing of a kind than an older statement: `our home
-    insurance`, `my car insurance`; `the garage's rent`, `my rent`."""
-    if not features(new).topic & features(old).topic & _OF_MANY_THINGS:
+    insurance`, `my car insurance`; `the garage's rent`, `my rent`; `dinner with Ann`, `dinner with
+    Bob`; `clase de yoga`, `clase de inglés`."""
+    shared = features(new).concepts & features(old).concepts
+    # Not "it's 0698 765 432 now", which only has the form of a telephone number.
+    named = word_concepts(new) & shared
+    if named & _AT_PLACES and bool(_AT_WORK.search(new)) != bool(_AT_WORK.search(old)):
+        return True
+    if _RETURN.search(new) and not _RETURN.search(old):
+        return True
+    if any(_have_other(pattern, new, old) for pattern in (_COMPANION_OF, _KIND_OF, _PAID_FOR)):
+        return True
+    if not shared & _OF_MANY_THINGS:
         return False
     one, other = (features(text).concepts & _QUALIFIERS for text in (new, old))
     return bool(one - other and (other - one or one - other - {"home", "work", "office"}))
+
+
+def _have_other(pattern: LazyPattern, new: str, old: str) -> bool:
+    """Check whether two texts match a pattern with the same noun, if it has one, and with different
+    things."""
+    after, before = pattern.search(new), pattern.search(old)
+    if not after or not before or (after["noun"] or "").lower() != (before["noun"] or "").lower():
+        return False
+    one, other = (found["thing"] for found in (after, before))
+    return not (value_key(one) & value_key(other) or concepts_of(one) & concepts_of(other))
+
+
+_RETURN = LazyPattern(
+    r"\b(?:return|inbound|outbound|connecting) (?:flight|train|trip|journey)\b"
+    r"|\bde (?:vuelta|regreso)\b",
+    _I,
+)
+_AT_PLACES = frozenset({"phone", "email", "address", "number"})
+_THING = r"(?P<thing>(?:(?:my|our|the|mi|el|la|nuestr[oa]) )?[\w-]+)"
+_COMPANION_OF = LazyPattern(
+    r"\b(?P<noun>meeting|dinner|lunch|call|date|appointment|class|lesson|interview|reuni[oó]n|cena"
+    rf"|comida|cita|llamada|clase|entrevista) (?:with|con) {_THING}",
+    _I,
+)
+"""An occasion with somebody: `the meeting with Tom`."""
+_KIND_OF = LazyPattern(
+    rf"\b(?P<noun>clases?|curso|examen|cita|seguro|recibo|c[oó]digo|clave) de (?:la |el )?{_THING}",
+    _I,
+)
+_PAID_FOR = LazyPattern(
+    r"\b(?P<noun>)(?:pay(?:ing)?|spend(?:ing)?|pag(?:o|amos)|gasto) [^,;]*?\b(?:for|on|de|por|en) "
+    rf"(?!(?:it|them|that|a|an|per|the month|year|month|euros?|d[oó]lares)\b){_THING}",
+    _I,
+)
+"""What is paid for: `I pay £30 for the gym`."""
 
 
 def _values_of(relations: frozenset[str], text: str) -> frozenset[str]:
@@ -1078,7 +1124,10 @@ _SERVES_SPEAKER = LazyPattern(r"(?<=\w )(?:me|us|my|our|mis?|nos|nuestr[oa]s?|co
 def _is_of_other(old: str, new: str) -> bool:
     """Check whether an older statement is about another being, which a new one does not name: not
     what a being is or does for the speaker, as in `my boss is Ana`."""
-    bearer = bearer_of(old)
+    subject = leading_noun(old)
+    # "The dog weighs 12 kilos".
+    is_being = subject is not None and subject.is_being and not COPULA.match(old)
+    bearer = bearer_of(old) or (value_key(subject.text) if subject and is_being else frozenset())
     if _SERVES_SPEAKER.search(old):
         # "My gardener Sid charges me £20": another one may take his place.
         return False

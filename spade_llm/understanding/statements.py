@@ -53,6 +53,7 @@ from spade_llm.understanding.replacement import (
     Statement,
     are_about_different_beings,
     is_unrelated,
+    names_other_of_kind,
     replaces,
 )
 from spade_llm.understanding.slots import (
@@ -557,10 +558,11 @@ def _statements_of_clause(
 
 
 def _is_apart(text: str, earlier: str) -> bool:
-    """Check whether a clause cannot change an earlier statement: it is about a being with another
-    name, or tells what is so now, and the earlier one what was so before."""
+    """Check whether a clause cannot change an earlier statement: it is about another being, or
+    another thing of the kind, or tells what is so now, and the earlier one what was so before."""
     is_former = bool(_WAS_CALLED.search(earlier)) and is_changed(text)
-    return is_former or are_about_different_beings(text, earlier)
+    is_of_other = are_about_different_beings(text, earlier) or names_other_of_kind(text, earlier)
+    return is_former or is_of_other
 
 
 _WAS_CALLED = LazyPattern(r"\b(?:se llamaba|used to be called|was called)\b", _I)

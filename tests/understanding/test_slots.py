@@ -111,6 +111,12 @@ def test_an_announced_value_replaces_that_of_its_relation(
         ("My car insurance is with Aviva", "our home insurance is with Axa now"),
         ("My rent is £650", "the garage's rent is £80 now"),
         ("My neighbour Tom is a vet", "my new neighbour is called Ana"),
+        ("My flight is at 6:45", "the return flight is at 9 now"),
+        ("Dinner with Ana is on Friday", "dinner with Bob is on Saturday now"),
+        ("The dog weighs 12 kilos", "I weigh 80 kilos now"),
+        ("My phone is a Pixel", "my work phone is a Galaxy now"),
+        ("I pay £30 for the gym", "I pay £12 for Netflix now"),
+        ("La clase de yoga es los martes", "la clase de inglés ahora es los jueves"),
         ("Soy enfermera", "ahora soy vegana"),
     ],
 )
