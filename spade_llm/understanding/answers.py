@@ -36,6 +36,7 @@ from spade_llm.understanding.replacement import (
     have_different_owners,
     is_beside,
     key_of_being,
+    names_other_of_kind,
     owner_of,
     replaces,
     role_in_state,
@@ -887,6 +888,7 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
             or not _may_be_of_same(asked, _message_of(one, behind), earlier.text)
             or _less_fitting(asked, one.text) > _less_fitting(asked, earlier.text)
             or have_different_bearers(one.text, earlier.text)
+            or names_other_of_kind(one.text, earlier.text)
             or _only_denies_another(one.text, earlier.text)
         )
     ]

@@ -867,3 +867,11 @@ def test_the_end_of_studies_ends_neither_lessons_nor_what_was_studied() -> None:
     told = ["Estudié Biología", "Estoy aprendiendo japonés", "Me gradué en 2009"]
 
     assert statements_of(told) == told
+
+
+def test_another_thing_of_the_kind_does_not_stand_before_the_answer() -> None:
+    told = ["Dinner with Tom is on Friday", "Dinner with Kim is on Saturday now"]
+
+    found = find_answers("when's dinner with Tom?", with_closed([Candidate(text=t) for t in told]))
+
+    assert found[0].text == "Dinner with Tom is on Friday"
