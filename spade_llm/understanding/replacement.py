@@ -444,7 +444,9 @@ def names_other_of_kind(new: str, old: str) -> bool:
     named = word_concepts(new) & shared
     if named & _AT_PLACES and bool(_AT_WORK.search(new)) != bool(_AT_WORK.search(old)):
         return True
-    if _RETURN.search(new) and not _RETURN.search(old):
+    if bool(_RETURN.search(new)) != bool(_RETURN.search(old)) and (
+        _RETURN.search(new) or _OUTWARD.search(new)
+    ):
         return True
     if any(_have_other(pattern, new, old) for pattern in (_COMPANION_OF, _KIND_OF, _PAID_FOR)):
         return True
@@ -465,9 +467,12 @@ def _have_other(pattern: LazyPattern, new: str, old: str) -> bool:
 
 
 _RETURN = LazyPattern(
-    r"\b(?:return|inbound|outbound|connecting) (?:flight|train|trip|journey)\b"
-    r"|\bde (?:vuelta|regreso)\b",
+    r"\b(?:return|inbound|connecting) (?:flight|train|trip|journey)\b"
+    r"|\b(?:flight|train|trip|journey|bus|ferry) (?:back|home)\b|\bde (?:vuelta|regreso)\b",
     _I,
+)
+_OUTWARD = LazyPattern(
+    r"\b(?:outbound|outward) \w+|\b(?:flight|train|trip|journey) out\b|\bde ida\b", _I
 )
 _AT_PLACES = frozenset({"phone", "email", "address", "number"})
 _THING = r"(?P<thing>(?:(?:my|our|the|mi|el|la|nuestr[oa]) )?[\w-]+)"
