@@ -1113,17 +1113,34 @@ _OWN_IN_CHANGE = LazyPattern(
 )
 _DONE_BY_SPEAKER = LazyPattern(
     r"^(?:me|nos) (?:he|hemos|han|cambi\w+|pas\w+|mud\w+|hice|compr[eé]|toca|lleva)\b"
-    r"|^(?:lo |la )?(?!(?:aqu|all|as|caf|beb|sof)[ií]?\b)(?-i:[a-záéíóú])[^\W\d_]{2,}(?:é|í)\b",
+    r"|^(?:lo |la )?(?!(?:aqu|all|as|caf|beb|sof)[íié]?\b"
+    r"|(?:jos|ren|no|josu|salom|zo|rub|noem)[éí]\b)"
+    r"[^\W\d_]{3,}(?:é|í)\b",
     _I,
 )
 _OTHER_MEANT = LazyPattern(
     r"\b(?:it|them|him|her|she|he|they|their|his)\b(?!['’]s)"
-    r"|\b(?:le|les|su|sus|ella|[eé]l)\b(?! \w+o\b)",
+    r"|\b(?:le|les|su|sus|ella|él)\b(?! \w+o\b)",
     _I,
 )
 
 
-_SERVES_SPEAKER = LazyPattern(r"(?<=\w )(?:me|us|my|our|mis?|nos|nuestr[oa]s?|conmigo)\b", _I)
+_BEING_TOLD = LazyPattern(
+    r"(?:(?:now|called|named|ahora|the|an?|el|la|un|una|don|do[ñn]a|dra?\.?|mrs?|ms) )*"
+    r"(?-i:[A-ZÁÉÍÓÚÑ])",
+    _I,
+)
+"""The complement of a role that is the name of a being: `my boss is Ana`."""
+_SERVES_SPEAKER = LazyPattern(
+    r"(?<=\w )(?:(?:me|us|nos|conmigo)\b|(?:my|our|mis?|nuestr[oa]s?) (?P<noun>[\w-]+))", _I
+)
+
+
+def _serves_speaker(text: str) -> bool:
+    """Check whether a being does something for the speaker or for a thing of theirs: `Ann cuts my
+    hair`, but not `my mum's doctor`, `el médico de mi madre`."""
+    found = _SERVES_SPEAKER.search(text)
+    return found is not None and not concepts_of(found["noun"] or "") & kin()
 
 
 def _is_of_other(old: str, new: str) -> bool:
@@ -1133,10 +1150,12 @@ def _is_of_other(old: str, new: str) -> bool:
     # "The dog weighs 12 kilos".
     is_being = subject is not None and subject.is_being and not COPULA.match(old)
     bearer = bearer_of(old) or (value_key(subject.text) if subject and is_being else frozenset())
-    if _SERVES_SPEAKER.search(old):
+    if _serves_speaker(old):
         # "My gardener Sid charges me £20": another one may take his place.
         return False
-    is_role = COPULA.match(old) and _is_unnamed_being(old) and not owner_of(old)
+    tail = COPULA.match(old)
+    tells_who = tail is not None and bool(_BEING_TOLD.match(tail["tail"]))
+    is_role = tells_who and _is_unnamed_being(old) and not owner_of(old)
     if not bearer or bearer == SPEAKER or is_role:
         return False
     is_named = bearer & value_key(new) or concepts_of(" ".join(bearer)) & features(new).beings

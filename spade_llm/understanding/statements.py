@@ -539,7 +539,7 @@ def _statements_of_clause(
     all_known, all_told = known, every
     said = named.text if is_own or _has_verb(text) else ""
     known, remembered = (
-        [one for one in of_person if not (said and _is_apart(said, one))]
+        [one for one in of_person if not (said and _is_apart(said, one, before))]
         for of_person in (known, remembered)
     )
     every = [*remembered, *known]
@@ -557,14 +557,21 @@ def _statements_of_clause(
     return _end_and_present(text) or [_plain_statement(full, clause.is_change)], ""
 
 
-def _is_apart(text: str, earlier: str) -> bool:
+def _is_apart(text: str, earlier: str, before: str = "") -> bool:
     """Check whether a clause cannot change an earlier statement: it is about another being, or
     another thing of the kind, or tells what is so now, and the earlier one what was so before."""
     is_former = bool(_WAS_CALLED.search(earlier)) and is_changed(text)
     is_of_other = are_about_different_beings(text, earlier) or names_other_of_kind(text, earlier)
-    return is_former or is_of_other
+    # "I changed doctors, it's Dr Wu now": mine.
+    is_more = bool(before and _CHANGED_OWN.match(before) and _IT_IS.match(text))
+    return is_former or is_of_other or (is_more and are_about_different_beings(before, earlier))
 
 
+_CHANGED_OWN = LazyPattern(
+    r"^(?:i|we)(?:['’]ve| have)? (?:changed|switched|swapped|lost|sold|got) "
+    r"|^(?:(?:me|nos) )?(?:he |hemos )?cambi(?:é|amos|ado) de ",
+    _I,
+)
 _WAS_CALLED = LazyPattern(r"\b(?:se llamaba|used to be called|was called)\b", _I)
 
 

@@ -43,9 +43,11 @@ from spade_llm.understanding.replacement import (
     EXCLUSIVE,
     FOR_A_TIME,
     INTRODUCES,
+    SPEAKER,
     TITLES,
     WHEN,
     Statement,
+    bearer_of,
     denies_other_thing,
     holds_without_companion,
     is_end_of_another,
@@ -348,6 +350,9 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
 def _may_be_over(ended: str, statement: str) -> bool:
     """Check whether a statement may be what a pronoun means: things are sold, habits given up."""
     if _SOLD.search(ended):
+        if bearer_of(statement) - SPEAKER:
+            # "Ann drives a Skoda": it is hers.
+            return False
         return bool(
             _POSSESSED.match(statement) or features(statement).concepts & (things() | _SALEABLE)
         )
