@@ -77,21 +77,17 @@ class Language:
 
     def own(self) -> list[Fact]:
         """A fact of the speaker for each template."""
-        return [
-            _fact(kind, one, told["values"], told["own_questions"][0], told.get("changes", ()))
-            for kind, told in self._templates["facts"].items()
-            for one in told["own"]
-        ]
+        return [fact for kind in self.kinds() for fact in self._own_of(kind)]
+
+    def _own_of(self, kind: str) -> list[Fact]:
+        told = self._templates["facts"][kind]
+        question, said = told["own_questions"][0], told.get("changes", ())
+        return [_fact(kind, one, told["values"], question, said) for one in told["own"]]
 
     def of_beings(self, kind: str) -> list[list[Fact]]:
         """The facts of one kind: a list for each being, the speaker first."""
         told = self._templates["facts"][kind]
-        beings = [
-            [
-                _fact(kind, one, told["values"], told["own_questions"][0], told.get("changes", ()))
-                for one in told["own"]
-            ]
-        ]
+        beings = [self._own_of(kind)]
         for person in self._templates["people"]:
             forms = [one.replace("{p}", person) for one in told.get("of_other", ())]
             said = [one.replace("{p}", person) for one in told.get("other_changes", ())]
@@ -236,7 +232,7 @@ def other_changes(language: Language, random: Random) -> Iterator[Outcome]:
 
 
 def own_changes(language: Language, _random: Random) -> Iterator[Outcome]:
-    """A change of the speaker, of whom nothing was told, leaves the fact of another being."""
+    """A change of the speaker leaves the fact of another being; of the speaker none is known."""
     now = "{} now" if language.name == "en" else "ahora {}"
     for kind in language.kinds():
         own, *others = language.of_beings(kind)
@@ -372,15 +368,11 @@ def requests(language: Language, _random: Random) -> Iterator[Outcome]:
             told = read_history(said).current
             request = read_forget_request(text)
             found = request and (matching(request.topic, told) or closest(request.topic, told))
-            meant = [number for number, one in enumerate(told) if kind.is_in(one)]
+            meant = {place for place, one in enumerate(told) if kind.is_in(one)}
             of_others = read_history(said[1:]).current
-            is_right = found and set(meant) <= set(found)
-            is_right = is_right and not any(told[one] in of_others for one in found or ())
-            yield (
-                None
-                if is_right
-                else Broken(messages=(*told, text), seen=f"{[told[one] for one in found or ()]}")
-            )
+            seen = [told[place] for place in found or ()]
+            is_right = found and meant <= set(found) and not set(seen) & set(of_others)
+            yield None if is_right else Broken(messages=(*told, text), seen=f"{seen}")
 
 
 LAWS: dict[str, Callable[[Language, Random], Iterator[Outcome]]] = {

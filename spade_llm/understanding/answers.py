@@ -880,13 +880,14 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
     """The statements behind one, latest first, without those of what was so long ago, of another
     person, and denials of something else."""
     behind = candidates[candidates.index(earlier) + 1 :]
+    least_fitting = _less_fitting(asked, earlier.text)
     return [
         one
         for one in reversed(behind)
         if not (
             _USED_TO.search(one.text)
-            or not _may_be_of_same(asked, _message_of(one, behind), earlier.text)
-            or _less_fitting(asked, one.text) > _less_fitting(asked, earlier.text)
+            or not _may_be_of_same(asked, _joined(_message_of(one, behind)), earlier.text)
+            or _less_fitting(asked, one.text) > least_fitting
             or have_different_bearers(one.text, earlier.text)
             or names_other_of_kind(one.text, earlier.text)
             or _only_denies_another(one.text, earlier.text)
@@ -894,10 +895,13 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
     ]
 
 
-def _message_of(candidate: Candidate, candidates: Sequence[Candidate]) -> str:
+def _message_of(candidate: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
     """A statement with the others of its message."""
-    told = [one for one in candidates if one == candidate or one.is_of_same_message(candidate)]
-    return "; ".join(one.text for one in told)
+    return [one for one in candidates if one == candidate or one.is_of_same_message(candidate)]
+
+
+def _joined(candidates: Sequence[Candidate]) -> str:
+    return "; ".join(one.text for one in candidates)
 
 
 def _may_be_of_same(asked: Question, text: str, earlier: str) -> bool:
@@ -1065,8 +1069,8 @@ def _shares_rare_thing(
 ) -> bool:
     """Check whether the message of a later statement names something that the question and its
     answer name, and at most MAX_RARE other statements; and all names of both."""
-    told = [one for one in candidates if one == later or one.is_of_same_message(later)]
-    said = "; ".join(one.text for one in told)
+    told = _message_of(later, candidates)
+    said = _joined(told)
     words = value_key(said)
     if not asked.names & value_key(earlier.text) <= words and not _SAME_PLACE.search(said):
         return False
@@ -1510,7 +1514,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     shared = _shared(asked, candidate, said)
     named = asked.names & set(split_words(candidate.text))
     is_same_being = bool(named) or said.beings <= features(asked.text).beings | COUPLE
-    # Neither a language nor what was studied, and where, is told by the end of studies.
+    # The end of studies tells neither a language nor what was studied, and where.
     is_of_what = bool(asked.concepts & _LEARNT or _WHICH_THING.search(asked.text))
     lasting = {"study"} if is_of_what else set[str]()
     is_ended = is_same_being and ends(candidate.text, asked.concepts - lasting)

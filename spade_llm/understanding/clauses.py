@@ -942,8 +942,8 @@ _ELLIPTIC = (
         LazyPattern(
             r"^(?:car|van|bike|motorbike|laptop|phone|landlord|landlady|boss|manager|flat|flatmate"
             r"|cat|dog|hamster|rabbit|salary|commute|locker|haircut|gp|dentist|birthday|surname"
-            r"|nickname|driving test|parking space|shoe size|blood type|neighbou?r"
-            r"|(?:upstairs|downstairs|next[- ]door) neighbou?r)"
+            r"|nickname|driving test|parking space|shoe size|blood type"
+            r"|(?:(?:upstairs|downstairs|next[- ]door) )?neighbou?r)"
             r"(?:['’]s|s| is| are| has| was|['’]ve) (?!there\b)\S",
             _I,
         ),
@@ -1748,10 +1748,9 @@ def _classify(part: str) -> Clause:
 def _as_sentence(text: str) -> str:
     """A note with a label as a sentence: `My job is electrician` for `job: electrician`."""
     found = _LABELLED.match(text)
-    concepts = concepts_of(found["label"]) - general() if found else frozenset()
-    if not found or not any(map(is_concept, concepts)) or is_statement(found["value"]):
+    if not found or not any(map(is_concept, concepts_of(found["label"]) - general())):
         return text
-    if is_statement(text) or _is_note(text):
+    if is_statement(found["value"]) or is_statement(text) or _is_note(text):
         return text
     label = f"{found['label'][0].lower()}{found['label'][1:]}"
     is_many = label.split()[0].endswith("s")

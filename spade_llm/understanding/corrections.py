@@ -138,7 +138,7 @@ _PLACED = LazyPattern(
 )
 _SHE = LazyPattern(r"\b(?:she|her)\b", _I)
 _HE = LazyPattern(r"\b(?:he|his|him)\b", _I)
-CALLED = LazyPattern(r"\b(?:called|call|names?|named|renamed|llama|llamamos)\b", _I)
+_CALLED = LazyPattern(r"\b(?:called|call|names?|named|renamed|llama|llamamos)\b", _I)
 _NOW_VALUE = LazyPattern(
     r"^(?:now|ahora)\b|\b(?:now|instead|these days|after all|ahora)$|\b(?:renamed|changed"
     r"|hemos puesto)\b"
@@ -506,7 +506,7 @@ def restated_latest(clause: Clause, latest: str) -> Statement | None:
     subject = leading_noun(latest)
     if subject and sex and subject.sex not in ("", sex):
         return None
-    if ValueType.NAME in types and CALLED.search(text) and "name" not in features(latest).topic:
+    if ValueType.NAME in types and _CALLED.search(text) and "name" not in features(latest).topic:
         return None
     places = values_in_place_of(value, types, latest)
     return _with_fragment([latest], text) if types.keys() <= places.keys() else None
@@ -1029,8 +1029,7 @@ def _restated_noun(
         if ValueType.NAME in types and of_one.is_ended:
             # "The new dog is called Tim" does not say that Tim died, as Rex did.
             continue
-        if CALLED.search(text) and is_named_aside(one):
-            # "My new flatmate is called Ana" does not say that she works nights, as Eve does.
+        if gives_name_beside(text, one):
             continue
         changed = without_known(bare, types, one)
         if not changed or not changed.keys() & values_in_place_of(bare, changed, one).keys():
@@ -1070,6 +1069,13 @@ def _is_of_speaker(earlier: str, text: str) -> bool:
     return bool(
         subject and subject.is_named and value_key(subject.text).isdisjoint(value_key(earlier))
     )
+
+
+def gives_name_beside(text: str, statement: str) -> bool:
+    """Check whether a text tells a name, and a statement more of a being with a name: `my new
+    flatmate is called Ana` does not say that she works nights, as `my flatmate Eve works nights`
+    does."""
+    return bool(_CALLED.search(text)) and is_named_aside(statement)
 
 
 def is_head(concepts: frozenset[str], statement: str) -> bool:

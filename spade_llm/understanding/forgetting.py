@@ -899,8 +899,8 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
 
 
 def _of_same_role(found: Sequence[int], name: str, statements: Sequence[str]) -> list[int]:
-    """Indices of the statements about the role of a being whose name a found one tells: `my ex
-    lives in Palermo` beside `my ex is called Leandro`."""
+    """Indices of the statements about the role of a being if a found one tells the name with that
+    role: `my ex lives in Palermo` beside `my ex is called Leandro`."""
     roles = {
         leading.text.lower()
         for number in found

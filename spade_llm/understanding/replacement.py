@@ -439,31 +439,71 @@ def names_other_of_kind(new: str, old: str) -> bool:
     """Check whether a text tells of another thing of a kind than an older statement: `our home
     insurance`, `my car insurance`; `the garage's rent`, `my rent`; `dinner with Ann`, `dinner with
     Bob`; `clase de yoga`, `clase de inglés`."""
+    after, before = _thing_of_kind(new), _thing_of_kind(old)
     shared = features(new).concepts & features(old).concepts
-    # Not "it's 0698 765 432 now", which only has the form of a telephone number.
-    named = word_concepts(new) & shared
-    if named & _AT_PLACES and bool(_AT_WORK.search(new)) != bool(_AT_WORK.search(old)):
+    if after.is_at_work != before.is_at_work and after.contacts & shared:
         return True
-    if bool(_RETURN.search(new)) != bool(_RETURN.search(old)) and (
-        _RETURN.search(new) or _OUTWARD.search(new)
-    ):
+    if after.is_back != before.is_back and (after.is_back or after.is_outward):
         return True
-    if any(_have_other(pattern, new, old) for pattern in (_COMPANION_OF, _KIND_OF, _PAID_FOR)):
+    if any(map(_are_different, after.things, before.things)):
         return True
     if not shared & _OF_MANY_THINGS:
         return False
-    one, other = (features(text).concepts & _QUALIFIERS for text in (new, old))
+    one, other = after.qualifiers, before.qualifiers
     return bool(one - other and (other - one or one - other - {"home", "work", "office"}))
 
 
-def _have_other(pattern: LazyPattern, new: str, old: str) -> bool:
-    """Check whether two texts match a pattern with the same noun, if it has one, and with different
-    things."""
-    after, before = pattern.search(new), pattern.search(old)
-    if not after or not before or (after["noun"] or "").lower() != (before["noun"] or "").lower():
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NamedThing:
+    """What follows a noun: `with Tom` behind `meeting`."""
+
+    noun: str
+    key: frozenset[str]
+    concepts: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ThingOfKind:
+    """What tells the thing of a statement from others of its kind."""
+
+    is_at_work: bool
+    contacts: frozenset[str]
+    """Concepts of _AT_PLACES that its words have: not `0698 765 432`, which only has the form of a
+    telephone number."""
+    is_back: bool
+    is_outward: bool
+    things: tuple[_NamedThing | None, ...]
+    """Matches of _TOLD_APART."""
+    qualifiers: frozenset[str]
+
+
+@lru_cache(maxsize=5000)
+def _thing_of_kind(text: str) -> _ThingOfKind:
+    """Cached: each clause is compared with many statements."""
+    found = (one.search(text) for one in _TOLD_APART)
+    return _ThingOfKind(
+        is_at_work=bool(_AT_WORK.search(text)),
+        contacts=word_concepts(text) & _AT_PLACES,
+        is_back=bool(_RETURN.search(text)),
+        is_outward=bool(_OUTWARD.search(text)),
+        things=tuple(map(_named_thing, found)),
+        qualifiers=features(text).concepts & _QUALIFIERS,
+    )
+
+
+def _named_thing(found: re.Match[str] | None) -> _NamedThing | None:
+    if found is None:
+        return None
+    thing = found["thing"]
+    noun = (found["noun"] or "").lower()
+    return _NamedThing(noun=noun, key=value_key(thing), concepts=concepts_of(thing))
+
+
+def _are_different(one: _NamedThing | None, other: _NamedThing | None) -> bool:
+    """Check whether the same noun is told of two things."""
+    if one is None or other is None or one.noun != other.noun:
         return False
-    one, other = (found["thing"] for found in (after, before))
-    return not (value_key(one) & value_key(other) or concepts_of(one) & concepts_of(other))
+    return not (one.key & other.key or one.concepts & other.concepts)
 
 
 _RETURN = LazyPattern(
@@ -481,7 +521,7 @@ _COMPANION_OF = LazyPattern(
     rf"|comida|cita|llamada|clase|entrevista) (?:with|con) {_THING}",
     _I,
 )
-"""An occasion with somebody: `the meeting with Tom`."""
+"""An occasion with another person: `the meeting with Tom`."""
 _KIND_OF = LazyPattern(
     rf"\b(?P<noun>clases?|curso|examen|cita|seguro|recibo|c[oó]digo|clave) de (?:la |el )?{_THING}",
     _I,
@@ -492,6 +532,7 @@ _PAID_FOR = LazyPattern(
     _I,
 )
 """What is paid for: `I pay £30 for the gym`."""
+_TOLD_APART = (_COMPANION_OF, _KIND_OF, _PAID_FOR)
 
 
 def _values_of(relations: frozenset[str], text: str) -> frozenset[str]:
@@ -749,8 +790,8 @@ def _is_about_another(new: str, old: str) -> bool:
         return True
     if bool(role_in_state(new)) != bool(role_in_state(old)) or names_other_of_kind(new, old):
         return True
-    if _CALLED.search(new) and is_named_aside(old):
-        # "My new neighbour is called Ana" ends nothing of Tom, who is a vet.
+    if _IS_CALLED.search(new) and is_named_aside(old):
+        # "My new neighbour is called Ana" does not end "my neighbour Tom is a vet".
         return True
     one, other = features(new), features(old)
     is_name = "name" in one.topic & other.topic
@@ -776,7 +817,7 @@ def is_named_aside(statement: str) -> bool:
     return subject is not None and bool(_OWN_BEING.match(subject.text))
 
 
-_CALLED = LazyPattern(r"(?:['’]s| is| are)(?: now)? (?:called|named)\b|\bse llaman?\b", _I)
+_IS_CALLED = LazyPattern(r"(?:['’]s| is| are)(?: now)? (?:called|named)\b|\bse llaman?\b", _I)
 _OWN_BEING = LazyPattern(
     r"^(?:my|our|the|mi|nuestr[oa]|el|la) (?:[\w-]+ )+(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+$", _I
 )
@@ -1097,9 +1138,10 @@ def _are_of_own_and_other(own: str, other: str) -> bool:
     return bool(owner) and not owner & value_key(own)
 
 
+@lru_cache(maxsize=2000)
 def _is_of_speaker_only(text: str) -> bool:
     """Check whether a statement tells what the speaker does, has or gets, and means no other being
-    by a pronoun."""
+    by a pronoun. Cached: each clause is compared with many statements."""
     is_own = OF_OWN.match(text) or _OWN_IN_CHANGE.match(text)
     is_by_speaker = bearer_of(text) == SPEAKER or _DONE_BY_SPEAKER.match(text)
     return bool(is_own or (is_by_speaker and not _OTHER_MEANT.search(text)))
@@ -1143,23 +1185,32 @@ def _serves_speaker(text: str) -> bool:
     return found is not None and not concepts_of(found["noun"] or "") & kin()
 
 
-def _is_of_other(old: str, new: str) -> bool:
-    """Check whether an older statement is about another being, which a new one does not name: not
-    what a being is or does for the speaker, as in `my boss is Ana`."""
-    subject = leading_noun(old)
-    # "The dog weighs 12 kilos".
-    is_being = subject is not None and subject.is_being and not COPULA.match(old)
-    bearer = bearer_of(old) or (value_key(subject.text) if subject and is_being else frozenset())
-    if _serves_speaker(old):
+@lru_cache(maxsize=5000)
+def _other_being(statement: str) -> frozenset[str]:
+    """Words for the being other than the speaker that a statement is about; none if it tells what a
+    being is or does for the speaker, as in `my boss is Ana`. Cached, as bearer_of is."""
+    if _serves_speaker(statement):
         # "My gardener Sid charges me £20": another one may take his place.
-        return False
-    tail = COPULA.match(old)
-    tells_who = tail is not None and bool(_BEING_TOLD.match(tail["tail"]))
-    is_role = tells_who and _is_unnamed_being(old) and not owner_of(old)
-    if not bearer or bearer == SPEAKER or is_role:
-        return False
-    is_named = bearer & value_key(new) or concepts_of(" ".join(bearer)) & features(new).beings
-    return not is_named
+        return frozenset()
+    copula = COPULA.match(statement)
+    tells_who = copula is not None and bool(_BEING_TOLD.match(copula["tail"]))
+    if tells_who and _is_unnamed_being(statement) and not owner_of(statement):
+        return frozenset()
+    subject = leading_noun(statement)
+    # "The dog weighs 12 kilos".
+    is_being = subject is not None and subject.is_being and copula is None
+    bearer = bearer_of(statement) or (
+        value_key(subject.text) if subject and is_being else frozenset()
+    )
+    return bearer - SPEAKER
+
+
+def _is_of_other(old: str, new: str) -> bool:
+    """Check whether an older statement is about another being than the speaker, which a new one
+    does not name."""
+    being = _other_being(old)
+    is_named = being & value_key(new) or concepts_of(" ".join(being)) & features(new).beings
+    return bool(being) and not is_named
 
 
 def _is_unnamed_being(text: str) -> bool:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words
 from spade_llm.understanding.corrections import (
-    CALLED,
     DOES,
     INSTEAD,
     MAX_BACK,
     about,
+    gives_name_beside,
     is_head,
     with_other_parts,
 )
@@ -32,7 +32,6 @@ from spade_llm.understanding.replacement import (
     Statement,
     bearer_of,
     have_different_bearers,
-    is_named_aside,
     is_of_another,
     is_of_other_home,
     lists_of,
@@ -194,6 +193,8 @@ class _Relation:
     """Concept of the new value; empty: any value."""
     told_kind: str = ""
     """The same of the former value."""
+    not_told: frozenset[str] = frozenset()
+    """Concepts that the former value has not: `I'm Spanish` tells no name."""
 
 
 _NAME = r"(?-i:[A-ZÁÉÍÓÚÑ])[\w'’.-]*(?: (?:of |de |del )?(?-i:[A-ZÁÉÍÓÚÑ\d])[\w'’.-]*){0,3}"
@@ -208,12 +209,19 @@ _PHONE = r"(?:n[uú]mero|tel[eé]fono|m[oó]vil)"
 _END = rf"(?: (?:from now on|a partir de ahora|desde ahora)|{TIME_BEHIND[:-1]})?$"
 
 
-def _relation(announced: str, told: str, kind: str = "", told_kind: str = "") -> _Relation:
+def _relation(
+    announced: str,
+    told: str,
+    kind: str = "",
+    told_kind: str = "",
+    not_told: frozenset[str] = frozenset(),
+) -> _Relation:
     return _Relation(
         announced=LazyPattern(rf"^{_MARKS}(?:{announced}){_END}", _I),
         told=LazyPattern(rf"^(?:now |ahora |ya )?(?:{told})", _I),
         kind=kind,
         told_kind=told_kind,
+        not_told=not_told,
     )
 
 
@@ -226,7 +234,7 @@ _RELATIONS = (
         rf"(?P<new>{_NAME}))",
         rf"(?:my name(?:['’]s| is)|i['’]m|call me|i go by|me llamo|mi nombre es|soy)"
         rf" (?P<value>{_NAME})$",
-        told_kind="name",
+        not_told=frozenset({"origin", "speak", "zodiac", "diet", "religion"}),
     ),
     # Home.
     _relation(
@@ -393,9 +401,6 @@ def of_relation(text: str, every: Sequence[str]) -> Statement | None:
     return None
 
 
-_NO_NAMES = frozenset({"origin", "speak", "zodiac", "diet", "religion"})
-
-
 def _are_of_kind(relation: _Relation, new: str, old: str) -> bool:
     """Check whether two values may be of the kinds of a relation. Of the old one it need not be
     known; the new one may be a name, as many cars have."""
@@ -404,9 +409,8 @@ def _are_of_kind(relation: _Relation, new: str, old: str) -> bool:
         return new[0].isupper() or not any(map(is_concept, kinds))
     is_new = not relation.kind or relation.kind in kinds
     is_name = new[0].isupper() and old[0].isupper() and relation.kind in olds
-    if relation.told_kind == "name":
-        # "I'm Spanish", "soy Aries".
-        return not olds & _NO_NAMES
+    if olds & relation.not_told:
+        return False
     is_old = not relation.told_kind or relation.told_kind in olds
     return (is_new or is_name) and (is_old or not any(map(is_concept, olds)))
 
@@ -547,8 +551,7 @@ def _are_of_one_subject(text: str, earlier: str, named: frozenset[str]) -> bool:
     beings = (features(_AT_BEING.sub(" ", one)).beings for one in (earlier, text))
     if is_denial(earlier) or len(set(beings)) > 1:
         return False
-    if CALLED.search(text) and is_named_aside(earlier):
-        # "My new neighbour is called Ana" does not say that she is a vet, as Tom is.
+    if gives_name_beside(text, earlier):
         return False
     return is_head(named, earlier) and not is_of_another(text, earlier)
 
