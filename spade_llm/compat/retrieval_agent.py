@@ -99,7 +99,7 @@ class RetrievalStats(TypedDict):
     failed_retrievals: int
     total_documents_retrieved: int
     average_retrieval_time: float
-    """In seconds, of successful retrievals."""
+    """Seconds; successful retrievals only."""
     last_query_time: float | None
     """Seconds since 1970."""
 

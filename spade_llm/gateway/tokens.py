@@ -45,7 +45,7 @@ class Principal:
     jid: str
     """Bare JID; a user's own XMPP account, so that both ways share one memory."""
     is_admin: bool = False
-    """Whether the caller may see all requests and delete all data."""
+    """True if the caller may see all requests and delete all data."""
     token: str = ""
     """Name of the token; empty for a local request without one."""
 

@@ -43,7 +43,7 @@ class McpServerSettings:
     timeout_s: float = 60.0
     """Deadline of a call in seconds, including the listing before it."""
     accepts_new_tools: bool = False
-    """Whether tools that the server adds later are accepted without review."""
+    """True if tools that the server adds later are accepted without review."""
 
     @property
     def prefix(self) -> str:

@@ -113,8 +113,8 @@ def described(text: str) -> Any:
 
 
 class MemoryEndpoint:
-    """One owner's memory as it is served to a request. Signatures are those of the wire; what is
-    not here is served by the store.
+    """The memory of an owner as it is served to a request. Signatures are those of the wire; what
+    is not here is served by the store.
 
     Long answers are truncated to one message. What is forgotten is also removed from the answers
     that the agent has cached.

@@ -47,7 +47,7 @@ class Idempotency(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as its handler sees it."""
+    """A request as its handler sees it."""
 
     message: AclMessage
     _send: Send

@@ -99,8 +99,8 @@ class DocumentCount(RagBody):
 
 
 class RagEndpoint:
-    """One owner's documents as they are served to a request. Signatures are those of the wire; what
-    is not here is served by the library. Long answers are truncated to one message.
+    """The documents of an owner as they are served to a request. Signatures are those of the wire;
+    what is not here is served by the library. Long answers are truncated to one message.
 
     `only`: names of the namespaces that accept documents; empty: any. `model`: writes
     answers; None, or rules: the best passages are the answer. `fetched`: downloads URLs; None: not

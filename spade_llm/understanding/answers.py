@@ -1509,7 +1509,7 @@ def _is_unrelated(asked: Question, candidate: Candidate) -> bool:
 
 
 def score(asked: Question, candidate: Candidate) -> float:
-    """How well a candidate answers: shared concepts, value of the expected type, same beings."""
+    """The score of a candidate: shared concepts, value of the expected type, same beings."""
     said = features(candidate.text)
     shared = _shared(asked, candidate, said)
     named = asked.names & set(split_words(candidate.text))
@@ -2303,7 +2303,7 @@ _INTRODUCTION = LazyPattern(
     r"| es| llamad[oa]|,)? (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w.-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+){0,3})",
     _I,
 )
-"""What tells the name of a being: `my stepfather is called Winston`, `my sister Ana`."""
+"""Words that give the name of a being: `my stepfather is called Winston`, `my sister Ana`."""
 
 
 def _with_being(question: str, candidates: Sequence[Candidate]) -> str:

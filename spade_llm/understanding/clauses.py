@@ -340,7 +340,7 @@ _TO_ASSISTANT = LazyPattern(
     r"|eso no es lo que|luego te|te (?:escribo|cuento|digo) luego)\b(?! can call me)",
     _I,
 )
-"""What is said about the assistant or the conversation, not about the speaker."""
+"""Remarks about the assistant or the conversation, not about the speaker."""
 _WEATHER = LazyPattern(
     r"^(?:it['’]s|it is|it has|it['’]s been|est[aá]|ha estado|no para de|lleva)\b"
     r"(?: (?:been|still|again|absolutely|really|so|todo el d[ií]a|todav[ií]a|otra vez|muy))*"

@@ -306,12 +306,12 @@ _KEPT = LazyPattern(
     r"|deja|recuerda)(?: that| que)? (?P<kept>.+)$",
     _I,
 )
-"""What is not to be forgotten along with it: `…, but keep the date`."""
+"""Things that are not to be forgotten along with it: `…, but keep the date`."""
 _AND = LazyPattern(
     r",? (?:and|y) (?=(?:my|our|the|that|what|where|when|who|how|mis?|el|la|los|las|lo|que)\b)",
     _I,
 )
-"""Where the next of several things begins: `my phone number and my address`."""
+"""The beginning of the next of several things: `my phone number and my address`."""
 _DATE = LazyPattern(r"^(?:the |la |el )?(?:date|day|time|when|fecha|d[ií]a|hora|cu[aá]ndo)\b", _I)
 _JUDGEMENT = LazyPattern(
     r"\b(?:was|is|were|era|es|fue)\b.*$|,? (?:ya )?no (?:te )?l[ao]s? (?:ten[ií]a|deb|quise"
@@ -983,7 +983,7 @@ _OWN_STATE = LazyPattern(
     r"\b(?:where|what|how much|d[oó]nde|qu[eé]|cu[aá]nto) (?:i|we|vivo|trabajo|gano|cobro|peso)\b",
     _I,
 )
-"""What the speaker does: `where I live` is not where an aunt does."""
+"""Clauses about what the speaker does: `where I live` is not where an aunt does."""
 
 
 def _is_of_being(statement: str) -> bool:

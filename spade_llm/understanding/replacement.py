@@ -184,7 +184,7 @@ _ROLE = LazyPattern(
 _PREFER = LazyPattern(r"\b(?:prefer|prefiero)\b", _I)
 """A preference; the same holds for it."""
 _STATES = frozenset({"allergy", "diet", "marital", "illness", "religion", "origin"})
-"""What `I'm a …` tells besides a profession."""
+"""Words behind `I'm a …` that are no profession."""
 EXCLUSIVE = frozenset({
     "home", "name", "age", "birthday", "origin", "address", "phone", "email", "password",
     "code", "wifi", "size", "height", "weight", "team", "marital", "diet", "blood",
@@ -265,7 +265,7 @@ _OWN_ORIGIN = LazyPattern(
     r"^(?:i|we|i['’]\w+|we['’]\w+)\b|^(?:yo |nosotros )?(?:soy|somos|nac\w+|me cri\w+|vengo)\b",
     _I,
 )
-"""Where the speaker comes from, as opposed to a thing that they buy."""
+"""Origin of the speaker, as opposed to a thing that they buy."""
 TITLES = frozenset({"dr", "dra", "mr", "mrs", "ms", "doctor", "doctora", "don"})
 _SPEAKER_NAMED = LazyPattern(
     r"^(?:i['’]?m|i am|my (?:\w+ )?(?:sur)?name|call me|me llamo|ll[aá]ma(?:me|rme)"
@@ -280,7 +280,7 @@ _OWN_ADDRESS = LazyPattern(
 _STREET = LazyPattern(
     r"\b(?:street|road|avenue|lane|floor|flat|calle|avenida|plaza|piso|planta|portal)\b|\d", _I
 )
-"""Where in a place somebody lives: it does not contradict the place."""
+"""Position of a home within a place: it does not contradict the place."""
 _FAVOURITE = LazyPattern(r"\b(?:favou?rite|favorit[oa]s?|preferid[oa]s?)\b", _I)
 """A noun with it holds one value, whatever it is."""
 _OWN_HOME = LazyPattern(
@@ -293,7 +293,7 @@ _OWN_HOME = LazyPattern(
 )
 """Home of the speaker, whoever lives there, too."""
 _SELF = LazyPattern(r"^(?:the user|el usuario|la usuaria)(?=['’:\s])", _I)
-"""How memories that a model wrote, or the learner, name the speaker."""
+"""Names of the speaker in memories that a model or the learner wrote."""
 _MARITAL = LazyPattern(
     r"\b(?:single\b|hitched|tied the knot|me cas|nos casamos"
     r"|seeing someone|dating|in a relationship|married|engaged|separated|divorced"
@@ -455,7 +455,7 @@ def names_other_of_kind(new: str, old: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NamedThing:
-    """What follows a noun: `with Tom` behind `meeting`."""
+    """The words that follow a noun: `with Tom` behind `meeting`."""
 
     noun: str
     key: frozenset[str]
@@ -464,7 +464,7 @@ class _NamedThing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ThingOfKind:
-    """What tells the thing of a statement from others of its kind."""
+    """The words that tell the thing of a statement from others of its kind."""
 
     is_at_work: bool
     contacts: frozenset[str]
@@ -531,7 +531,7 @@ _PAID_FOR = LazyPattern(
     rf"(?!(?:it|them|that|a|an|per|the month|year|month|euros?|d[oó]lares)\b){_THING}",
     _I,
 )
-"""What is paid for: `I pay £30 for the gym`."""
+"""The thing that is paid for: `I pay £30 for the gym`."""
 _TOLD_APART = (_COMPANION_OF, _KIND_OF, _PAID_FOR)
 
 

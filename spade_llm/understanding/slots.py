@@ -107,7 +107,7 @@ _AT_BEING = LazyPattern(
     r"(?= (?:now|ahora|instead)$)",
     _I,
 )
-"""Where a thing is, at the end: `the key is with the neighbour`."""
+"""Place of a thing, at the end: `the key is with the neighbour`."""
 _IS_THERE = LazyPattern(
     r"(?:['’]s| is| are| lives?| hangs?| es| son| est[aá]n?| la \w+)(?: now| still)? "
     r"(?:in|at|on|under|behind|inside|next|by|above|below|en|debajo|detr[aá]s|dentro|encima"

@@ -116,7 +116,7 @@ _CONTINUED = LazyPattern(
     r"|named|aged|llamad[oa]s?) \S",
     _I,
 )
-"""What says more of the statement before it: `we have a budgie. Answers to Captain`."""
+"""A clause that continues the statement before it: `we have a budgie. Answers to Captain`."""
 _HAD_BIRTHDAY = LazyPattern(
     r"^(?:[\w-]+ )?l[oa]s (?:cumpl|hizo|hicieron)\w*(?: (?:ayer|hoy|el .+))?$", _I
 )

@@ -181,7 +181,7 @@ _ROLES_BY_TASK = (
     (r"\bcomparto (?:departamento|depa|apartamento)\b|\bcompa[ñn]er[oa] de (?:piso|casa|cuarto|habitaci[oó]n|departamento|depa)\b|\broomies?\b", "roommate"),
     (r"\bborrow(?:ing)? (?:\w+ )?books\b|\b(?:sacar|tomar|saco) (?:prestados? )?libros\b", "library"),
 )  # fmt: skip
-"""What people do for others, and the concept of who does it: `who repairs my car?` asks for the
+"""Services that people do for others, with the concept of the provider: `who repairs my car?` asks for the
 mechanic."""
 
 _SPOUSE = r"(?:wife|husband|partner|spouse|missus|hubby|fianc[eé]e?|marido|mujer|espos[oa]|pareja|novi[oa])"

@@ -88,7 +88,7 @@ MESSAGE = "message"
 
 
 def explanation_text(record: TurnRecord, texts: Mapping[str, str]) -> str:
-    """One line for each thing; equal lines are one, counted. `texts`: of memories, by id."""
+    """A line for each thing; equal lines are counted. `texts`: of memories, by id."""
     lines = Counter(_lines(record, texts))
     return "\n".join(line if count == 1 else f"{line} (×{count})" for line, count in lines.items())
 

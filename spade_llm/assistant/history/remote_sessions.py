@@ -136,8 +136,8 @@ class SessionMarkdownResponse(MemoryBody):
 
 
 class SessionsEndpoint:
-    """One caller's sessions as they are served to a request. Signatures are those of the wire; what
-    is not here is served by the sessions themselves.
+    """The sessions of a caller as they are served to a request. Signatures are those of the wire;
+    what is not here is served by the sessions themselves.
 
     Long answers are truncated to one message, and say so. What is forgotten is also removed from
     the answers that the agent has cached.

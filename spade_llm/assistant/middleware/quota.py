@@ -41,7 +41,7 @@ class QuotaGroups:
     own_domain: str
     """Peers of this domain belong to no group of a domain."""
     is_guest: Callable[[str], bool]
-    """Whether a bare JID is let in as a guest only."""
+    """True if a bare JID is let in as a guest only."""
 
     def of(self, peer: str) -> tuple[str, ...]:
         """Quota groups of a peer: its domain if that is foreign, all guests if it is a guest."""

@@ -38,11 +38,11 @@ class ToolEffects:
     read_only: bool = False
     """Counting an access does not count as a change."""
     destructive: bool = False
-    """Whether it may replace or delete data; otherwise it only adds."""
+    """True if it may replace or delete data; otherwise it only adds."""
     idempotent: bool = False
-    """Whether repeating the call changes nothing more."""
+    """True if repeating the call changes nothing more."""
     open_world: bool = False
-    """Whether it may act beyond our own stores."""
+    """True if it may act beyond our own stores."""
 
 
 READS = ToolEffects(read_only=True, idempotent=True)

@@ -214,7 +214,7 @@ def _is_valid(memory: _Memory, now: datetime) -> bool:
 
 
 def _block_lines(memories: Sequence[_Memory]) -> list[str]:
-    """One line for each memory, newest first, up to the limit of a block."""
+    """A line for each memory, newest first, up to the limit of a block."""
     kept: list[str] = []
     size = 0
     for memory in sorted(memories, key=attrgetter("valid_from"), reverse=True):

@@ -52,7 +52,7 @@ OnBytes = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class JsonItem:
-    """One element of the top-level array, or one of several top-level values."""
+    """An element of the top-level array, or one of several top-level values."""
 
     name: str
     value: object
@@ -62,7 +62,7 @@ class JsonItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePart:
-    """One document of an import file: a database, or JSON items."""
+    """A document of an import file: a database, or JSON items."""
 
     name: str
     """Name in the archive; empty for the file itself."""

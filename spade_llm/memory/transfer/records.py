@@ -38,7 +38,7 @@ class ImportTarget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedRecord:
-    """One record of an imported file: with `fields`, or the reason why it has none."""
+    """A record of an imported file: with `fields`, or the reason why it has none."""
 
     name: str
     """Location in the file, for messages."""

@@ -195,7 +195,7 @@ class MiniLmSession:
             ) from error
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row each, in batches of like length. Raises ModelUnavailable: closed meanwhile."""
+        """A row for each text, in batches. Raises ModelUnavailable: closed meanwhile."""
         encodings = self._tokenizer.encode_batch([text[:MAX_CHARS] for text in texts])
         tokens = [encoding.ids for encoding in encodings]
         vectors = np.empty((len(texts), DIMENSION), np.float32)

@@ -195,7 +195,7 @@ class OfflineTurn:
     results: tuple[str, ...]
     """Results of the tools that were called for this question, in order."""
     answered: tuple[str, ...]
-    """What has been answered in this conversation, oldest first."""
+    """Everything answered in this conversation, oldest first."""
     language: str
     uses_ustedes: bool
     """The person writes the Spanish of America."""

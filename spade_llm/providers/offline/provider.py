@@ -268,7 +268,7 @@ class _Rules:
         return "\n".join(replies or results) or self._understood()
 
     def _question(self) -> str:
-        """What the message asks, or asks for; empty if it only tells something."""
+        """The question or order of the message; empty if it only tells something."""
         if self._reading.questions:
             return with_asked(" ".join(self._reading.questions), self._turn.earlier)
         said = self._turn.question

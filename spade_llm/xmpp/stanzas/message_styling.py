@@ -244,7 +244,7 @@ def _cells(line: str) -> list[str]:
 
 
 def _columns(rows: Sequence[Sequence[str]], widths: Sequence[int]) -> Iterator[str]:
-    """Of one width for each character: as code."""
+    """Columns of equal width, as code."""
     head, *body = (
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
         for row in rows
