@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from spade_llm.assistant.turn.recall import find_related
 from spade_llm.core.limits import LruDict
 from spade_llm.memory.contract import MemoryChange, MemoryDraft, MemoryEntry, OwnedMemory
+from spade_llm.memory.learning.episodes import EPISODE_DATES
 from spade_llm.providers.model import ChatModel, ContextMessage, ToolCallEntry, language_model
-from spade_llm.search.language import language_of
+from spade_llm.search.language import language_of, split_sentences
 from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter, MemoryType, Origin
 from spade_llm.understanding.clauses import is_question
 from spade_llm.understanding.forgetting import (
@@ -118,13 +119,25 @@ class _PendingForget:
     """Ids of what is left of entries of which a part was forgotten."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SaidMessage:
+    """A stored message that may say what is to be forgotten."""
+
+    at: datetime
+    conversation: str
+    id: str
+    is_own: bool
+    """Said by the person, not by the assistant."""
+    content: str
+
+
 class ForgetRequests:
     """Requests to forget in words: finds what is meant, asks if several memories fit, and removes
     every trace.
 
     Only the person's own chats and memories: not in rooms, where what one says is not only theirs
-    to delete. The entries can be brought back for a minute; messages and episodes that said the
-    same are gone.
+    to delete. The entries can be brought back for a minute; messages that said the same are
+    gone, also from the episodes that quoted them.
     """
 
     def __init__(
@@ -250,33 +263,42 @@ class ForgetRequests:
         *,
         but: Sequence[str],
     ) -> None:
-        """Remove all else that says what these memories say: messages, episodes, learned facts.
-        `but`: ids of the memories themselves."""
+        """Remove all else that says what these memories say: messages, what episodes quote of
+        them, learned facts. `but`: ids of the memories themselves."""
         which = MemoryFilter(subject=turn_input.peer, with_invalid=True)
         for text in texts:
             found = await find_related(
                 memory, text, which=which, limit=MAX_FOUND, with_messages=True
             )
-            # In the order in which they were said: one may change what another one told.
-            messages = sorted(
-                (one for one in found if one.origin is Origin.MESSAGE and one.session),
-                key=lambda one: one.holds_since,
-            )
-            entries = [
-                one.id
+            messages = {
+                _SaidMessage(
+                    at=one.holds_since,
+                    conversation=one.session,
+                    id=str(one.metadata["message_id"]),
+                    is_own=one.metadata["role"] == "user",
+                    content=one.content,
+                )
                 for one in found
-                if one not in messages and one.id not in but and _is_repetition(text, one)
-            ]
-            if entries:
-                await memory.forget(entries, subject=turn_input.peer)
+                if one.origin is Origin.MESSAGE and one.session
+            }
+            erased: list[str] = []
+            for one in found:
+                if one.origin is Origin.MESSAGE or one.id in but or not _is_repetition(text, one):
+                    continue
+                # An episode is written anew without those of its messages that are retracted.
+                quoted = await _quoted_by(memory, one)
+                messages |= quoted
+                rest = "" if quoted else _rest_of_episode(text, one)
+                if rest:
+                    await memory.update(MemoryChange(id=one.id, content=rest))
+                elif not quoted:
+                    erased.append(one.id)
+            if erased:
+                await memory.forget(erased, subject=turn_input.peer)
             # A message with the words of an entry is stored as that entry.
-            former = [one.content for one in found if one.id in {*entries, *but}]
-            for is_own in (True, False):
-                said = [one for one in messages if (one.metadata["role"] == "user") == is_own]
-                contents = [one.content for one in said]
-                for number in repeating([text], contents, former=former if is_own else ()):
-                    one = said[number]
-                    await memory.retract(one.session or "", [str(one.metadata["message_id"])])
+            former = [one.content for one in found if one.id in {*erased, *but}]
+            for conversation, ids in _repeated(text, messages, former=former).items():
+                await memory.retract(conversation, ids)
 
     def _drop_expired(self) -> None:
         """Remove expired entries, oldest first: forgotten texts do not stay in RAM."""
@@ -495,6 +517,54 @@ async def _redact(
     kept = [_redacted(one) if id(one) in meant else one for one in conversation.messages]
     conversation.messages.clear()
     conversation.messages.extend(kept)
+
+
+async def _quoted_by(memory: OwnedMemory, entry: MemoryEntry) -> set[_SaidMessage]:
+    """The messages of an episode; empty for another entry, or if they are gone."""
+    if entry.origin is not Origin.EPISODE or not entry.session:
+        return set()
+    return {
+        _SaidMessage(
+            at=one.at,
+            conversation=entry.session,
+            id=one.id,
+            is_own=one.role == "user",
+            content=one.content,
+        )
+        for one in await memory.episode_messages(entry.id)
+    }
+
+
+def _rest_of_episode(text: str, entry: MemoryEntry) -> str:
+    """What is left of an episode whose messages are gone: the sentences that do not say what a
+    text says. Empty: nothing, or it is no episode."""
+    dates = EPISODE_DATES.match(entry.content)
+    if entry.origin is not Origin.EPISODE or dates is None:
+        return ""
+    lines: list[str] = []
+    for line in entry.content[dates.end() :].splitlines():
+        name, _, said = line.partition(": ")
+        sentences = split_sentences(said)
+        meant = set(repeating([text], sentences))
+        if left := [one for number, one in enumerate(sentences) if number not in meant]:
+            lines.append(f"{name}: {' '.join(left)}")
+    return dates[0] + "\n".join(lines) if lines else ""
+
+
+def _repeated(
+    text: str, messages: Iterable[_SaidMessage], *, former: Sequence[str]
+) -> dict[str, list[str]]:
+    """Ids, by conversation, of the messages that say what a text says. `former`: statements that
+    they may correct."""
+    # In the order in which they were said: one may change what another one told.
+    in_order = sorted(messages, key=lambda one: one.at)
+    found: dict[str, list[str]] = {}
+    for is_own in (True, False):
+        said = [one for one in in_order if one.is_own == is_own]
+        contents = [one.content for one in said]
+        for number in repeating([text], contents, former=former if is_own else ()):
+            found.setdefault(said[number].conversation, []).append(said[number].id)
+    return found
 
 
 def _is_repetition(text: str, entry: MemoryEntry) -> bool:

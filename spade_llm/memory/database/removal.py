@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,17 @@ from spade_llm.memory.database.queries import (
     message_scope_condition,
     scope_condition,
 )
-from spade_llm.memory.database.rows import ORIGIN_CODES, TYPE_CODES, entry_key, message_key
+from spade_llm.memory.database.rows import (
+    MESSAGE_COLUMNS,
+    ORIGIN_CODES,
+    TYPE_CODES,
+    encode_metadata,
+    entry_key,
+    message_from_row,
+    message_key,
+    text_columns,
+)
+from spade_llm.memory.learning.episodes import episode_content
 from spade_llm.memory.validation import room_subject_range
 from spade_llm.search.memory_query import GrantScope, MemoryFilter, Origin
 
@@ -84,8 +94,25 @@ WITH_MESSAGE_IDS = f"{IN_CONVERSATION} AND id IN (SELECT value FROM json_each(:i
 RELEASE_MESSAGES = f"UPDATE message SET episode = 0 WHERE {IN_EPISODE}"
 
 SELECT_EPISODES_WITH = f"""
-    SELECT DISTINCT entry.seq, entry.id FROM message JOIN entry ON entry.seq = message.episode
+    SELECT DISTINCT entry.seq FROM message JOIN entry ON entry.seq = message.episode
     WHERE {OWNED_ENTRY} AND message.seq IN (SELECT value FROM json_each(:seqs))
+"""
+
+# Cleared messages, too: what is not purged yet is still part of the episode.
+SELECT_REMAINING = f"""
+    SELECT {MESSAGE_COLUMNS} FROM message
+    WHERE owner = (SELECT number FROM owner WHERE jid = :owner) AND {IN_EPISODE} ORDER BY seq
+"""
+
+SELECT_EPISODE = f"""
+    SELECT id, context, tags, metadata FROM entry WHERE {OWNED_ENTRY} AND seq = :seq
+"""
+
+# The time tells a learner that is reading the episode that what it read is outdated.
+REWRITE_EPISODE = f"""
+    UPDATE entry SET content = :content, content_hash = :content_hash, terms = :terms,
+        metadata = :metadata, updated_at = max(updated_at + 1, :now)
+    WHERE {OWNED_ENTRY} AND seq = :seq
 """
 
 SELECT_PATTERNS = f"""
@@ -168,10 +195,12 @@ def forget_entries(
     # While the rows are there: ids and subjects of patterns are read from them.
     seqs = [one.seq for one in rows_to_delete]
     _reject_patterns(transaction, owner, seqs)
-    exclude_from_learning(transaction, owner, seqs, now=now)
-    return _erase_entries(
+    episodes = exclude_from_learning(transaction, owner, seqs, now=now)
+    count = _erase_entries(
         transaction, owner, rows_to_delete, message_scope_condition(scopes), now=now
     )
+    _rewrite_episodes(transaction, owner, [one for one in episodes if one not in seqs], now=now)
+    return count
 
 
 def forget_subject(
@@ -202,7 +231,8 @@ def forget_session(
 def retract_messages(
     transaction: Transaction, owner: str, session: str, ids: Sequence[str], *, now: int
 ) -> int:
-    """Erase messages of one conversation, and the episodes that quote them; return their number."""
+    """Erase messages of one conversation, also from the episodes that quote them; return their
+    number."""
     which = {"session": session, "ids": json.dumps(list(ids))}
     count = _erase_messages(transaction, owner, WITH_MESSAGE_IDS, which, rows_to_delete=(), now=now)
     transaction.count(DELETE_EMPTY_CONVERSATIONS, {"owner": owner})
@@ -309,33 +339,53 @@ def _erase_messages(
 ) -> int:
     """Erase messages; return their number, without those that were cleared before.
 
-    Episodes with these messages quote them and are erased too. The other messages of an episode
-    stay, unless the episode itself is in `rows_to_delete`.
+    Episodes with these messages quote them and are written anew from the other ones, unless they
+    are in `rows_to_delete`.
     """
     found = transaction.all(SELECT_MESSAGES.format(condition=condition), {**values, "owner": owner})
     seqs = [seq for seq, _ in found]
     if seqs:
-        _erase_episodes(transaction, owner, seqs, but={one.seq for one in rows_to_delete}, now=now)
+        which = {"owner": owner, "seqs": json.dumps(seqs)}
+        erased = {one.seq for one in rows_to_delete}
+        episodes = [
+            seq for (seq,) in transaction.all(SELECT_EPISODES_WITH, which) if seq not in erased
+        ]
         transaction.each(DELETE_MESSAGE, [{"owner": owner, "seq": seq} for seq in seqs])
         transaction.mark_changed(owner, [message_key(seq) for seq in seqs])
         record_count(transaction, owner, "forget_messages", len(seqs), now=now)
+        _rewrite_episodes(transaction, owner, episodes, now=now)
         transaction.is_erasing = True
     return sum(is_shown for _, is_shown in found)
 
 
-def _erase_episodes(
-    transaction: Transaction, owner: str, messages: Sequence[int], *, but: Set[int], now: int
+def _rewrite_episodes(
+    transaction: Transaction, owner: str, episodes: Sequence[int], *, now: int
 ) -> None:
-    """Erase episodes that were cut from one of these messages."""
-    found = transaction.all(SELECT_EPISODES_WITH, {"owner": owner, "seqs": json.dumps(messages)})
-    rows = [(seq, id) for seq, id in found if seq not in but]
-    for seq, _ in rows:
-        transaction.count(RELEASE_MESSAGES, {"episode": seq})
-        transaction.count(DELETE_ENTRY, {"owner": owner, "seq": seq})
-    if rows:
-        remove_patterns_of_episodes(transaction, owner, {id for _, id in rows}, now=now)
-        transaction.mark_changed(owner, [entry_key(seq) for seq, _ in rows])
-        record_action(transaction, owner, "forget", [id for _, id in rows], now=now)
+    """Write the texts of episodes anew from the messages that remain, and remove the patterns that
+    were learned from them. An episode of which no message of a person remains is erased."""
+    changed: list[bytes] = []
+    erased: list[bytes] = []
+    for seq in episodes:
+        which: dict[str, SqlValue] = {"owner": owner, "seq": seq, "episode": seq, "now": now}
+        entries = transaction.all(SELECT_EPISODE, which)
+        messages = [message_from_row(row) for row in transaction.all(SELECT_REMAINING, which)]
+        for id, context, tags, metadata in entries:
+            if not any(one.role == "user" for one in messages):
+                transaction.count(RELEASE_MESSAGES, which)
+                transaction.count(DELETE_ENTRY, which)
+                erased.append(id)
+                continue
+            texts = text_columns(episode_content(messages), context, json.loads(tags or "[]"))
+            numbers = {**json.loads(metadata or "{}"), "messages": len(messages)}
+            values = {**texts, **which, "metadata": encode_metadata(numbers)}
+            transaction.count(REWRITE_EPISODE, values)
+            changed.append(id)
+        transaction.mark_changed(owner, [entry_key(seq)])
+    for action, ids in (("update", changed), ("forget", erased)):
+        if ids:
+            remove_patterns_of_episodes(transaction, owner, set(ids), now=now)
+            record_action(transaction, owner, action, ids, now=now)
+    transaction.is_erasing = transaction.is_erasing or bool(episodes)
 
 
 def _reject_patterns(transaction: Transaction, owner: str, seqs: Sequence[int]) -> None:
@@ -400,6 +450,7 @@ SELECT_FACTS = """
 TOUCH_EPISODES = f"""
     UPDATE entry SET updated_at = max(updated_at + 1, :now) WHERE {OWNED_ENTRY} AND seq IN (
         SELECT episode FROM message WHERE seq IN (SELECT value FROM json_each(:seqs)))
+    RETURNING seq
 """
 
 # The plus: by the numbers, and not by all messages of the owner.
@@ -412,18 +463,24 @@ EXCLUDE_MESSAGES = """
 
 def exclude_from_learning(
     transaction: Transaction, owner: str, seqs: Sequence[int], *, now: int
-) -> None:
-    """Exclude messages that say, in any words, what these told or learned entries say. Call it
-    while the entries still have the text that is to disappear."""
+) -> list[int]:
+    """Exclude messages that say, in any words, what these told or learned entries say, and return
+    the episodes that still quote them. Call it while the entries still have the text that is to
+    disappear."""
     facts = transaction.all(SELECT_FACTS, {"seqs": json.dumps(list(seqs))})
-    for subject in dict.fromkeys(subject for subject, _ in facts):
-        texts = [content for of, content in facts if of == subject]
-        _exclude(transaction, owner, subject, texts[:MAX_TEXTS], now=now)
+    texts: dict[str, list[str]] = {}
+    for subject, content in facts:
+        texts.setdefault(subject, []).append(content)
+    return [
+        seq
+        for subject, said in texts.items()
+        for seq in _exclude(transaction, owner, subject, said[:MAX_TEXTS], now=now)
+    ]
 
 
 def _exclude(
     transaction: Transaction, owner: str, subject: str, texts: Sequence[str], *, now: int
-) -> None:
+) -> list[int]:
     which = {"owner": owner, "subject": subject}
     lengths: dict[str, SqlValue] = {
         "owner": owner,
@@ -435,12 +492,13 @@ def _exclude(
     # In the order in which they were said: one may change what another one told.
     waiting = sorted(row for queue in queues for row in transaction.all(queue, which))
     if not waiting:
-        return
+        return []
     # Here, so that a start does not load the rules.
     from spade_llm.understanding.forgetting import repeating
 
     repeated = repeating(texts, [content for _, content in waiting])
     seqs = json.dumps([waiting[at][0] for at in repeated])
     found: dict[str, SqlValue] = {"owner": owner, "seqs": seqs, "now": now}
-    transaction.count(TOUCH_EPISODES, found)
+    episodes = [seq for (seq,) in transaction.all(TOUCH_EPISODES, found)]
     transaction.count(EXCLUDE_MESSAGES, found)
+    return episodes

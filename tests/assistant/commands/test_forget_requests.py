@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -16,9 +16,10 @@ from spade_llm.context import AdaptiveSmartContext
 from spade_llm.core.errors import PeerUnavailable
 from spade_llm.memory import SQLiteMemoryBackend
 from spade_llm.memory.contract import MemoryChange, MemoryDraft
+from spade_llm.memory.learning.episodes import cut_episodes
 from spade_llm.providers import Completion, OfflineProvider
 from spade_llm.providers.model import NonStreamingModel
-from spade_llm.search.memory_query import MemoryFilter, MemoryQuery
+from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType
 from spade_llm.understanding.clauses import is_off_the_record
 from spade_llm.understanding.forgetting import (
     MAX_CHARS,
@@ -149,6 +150,39 @@ async def test_what_was_told_with_a_pronoun_is_forgotten_in_the_conversation_too
         assert "forgotten" in await say("forget about Gary please")
         assert "Gary" not in await say("who picks the boys up?")
         assert "nothing" in await say("what do you know about Gary?")
+
+
+@pytest.mark.parametrize("is_cleared", [False, True])
+async def test_of_an_episode_only_what_is_meant_is_forgotten(is_cleared: bool) -> None:
+    told = ["the wifi is otter-lamp", "Aunt May baked a plum cake", "the boiler man was here"]
+    async with (
+        SQLiteMemoryBackend(":memory:", is_learned_from=True) as backend,
+        MemoryOutbox(None) as outbox,
+    ):
+        store, learning = backend.for_owner("a@x"), backend.learning()
+        memory = MemoryBehaviour(memory=store, retriever=None, outbox=outbox)
+        assistant = an_assistant(OfflineProvider(), memory)
+        for text in told:
+            await assistant.answer(an_utterance(text, peer=ANA, id=text))
+        await memory.hand_over(ANA)
+        for one in (await learning.due()).ranges:
+            drafts = cut_episodes(replace(one, is_closed=True), now=one.messages[-1].at)
+            await learning.save_episodes(one, drafts)
+            if is_cleared:
+                await store.clear_messages([one.conversation])
+
+        request = an_utterance("forget the wifi", peer=ANA, id="forget")
+        answer = await assistant.answer(request)
+
+        listed = (await store.list(MemoryFilter(types=(MemoryType.EPISODIC,)))).entries
+        history = [one.content for one in await store.history(ANA)]
+
+    assert "forgotten" in answer.text
+    assert [one.content.partition(": ")[2] for one in listed] == [
+        "user: Aunt May baked a plum cake. the boiler man was here"
+    ]
+    assert not any("otter" in one for one in history)
+    assert ("Aunt May baked a plum cake" in history) is not is_cleared
 
 
 async def test_a_fact_is_forgotten_in_words_and_comes_back_with_undo() -> None:

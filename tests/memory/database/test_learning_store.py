@@ -230,9 +230,73 @@ async def test_what_is_forgotten_is_not_quoted_by_an_episode_any_more(
 
     await store.forget([told.id])
 
-    assert list(await store.peek([id])) == []
+    (left,) = await store.peek([id])
+    assert left.content == "2026-03-01, 12:00: user: line 0. line 2"
+    assert left.metadata == {"messages": 2}
+    assert [one.id for one in await store.episode_messages(id)] == ["0", "2"]
     assert [one.id for one in await store.history("c")] == ["0", "2"]
     assert list((await learning.due()).ranges) == []
+
+
+async def test_what_is_forgotten_finds_no_episode_any_more(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    await store.observe("c", [said("0", "the wifi is otter"), said("1", "tea is best")])
+    (message_range,) = (await learning.due()).ranges
+    (id,) = await learning.save_episodes(message_range, [episode(0, 1)])
+
+    await store.retract("c", ["0"])
+
+    async def found(text: str) -> list[str]:
+        hits = (await store.search(MemoryQuery(text=text, mode=SearchMode.KEYWORD))).hits
+        return [hit.entry.id for hit in hits]
+
+    assert await found("otter") == []
+    assert await found("tea") == [id]
+
+
+async def test_an_episode_whose_messages_are_all_forgotten_goes_with_them(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    message_range = await stretch_of(store, learning, 3)
+    (id,) = await learning.save_episodes(message_range, [episode(0, 2)])
+
+    await store.retract("c", ["0", "1", "2"])
+
+    assert list(await store.peek([id])) == []
+
+
+async def test_what_says_the_forgotten_in_other_words_leaves_an_episode_yet_to_be_read(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    await store.observe(
+        "c", [said("0", "since my move to Leeds, I cycle"), said("1", "tea is best")], subject=ADA
+    )
+    (message_range,) = (await learning.due()).ranges
+    (id,) = await learning.save_episodes(message_range, [episode(0, 1)])
+    told = await store.add(MemoryDraft(content="I've moved to Leeds", subject=ADA))
+
+    await store.forget([told.id])
+
+    (left,) = await store.peek([id])
+    assert "Leeds" not in left.content
+    assert "tea" in left.content
+
+
+async def test_an_episode_of_cleared_messages_keeps_what_is_not_forgotten(
+    store: OwnedMemory, learning: LearningStore
+) -> None:
+    message_range = await stretch_of(store, learning, 3)
+    (id,) = await learning.save_episodes(message_range, [episode(0, 2)])
+    await store.clear_messages(["c"])
+
+    await store.retract("c", ["1"])
+
+    assert [one.content for one in await store.peek([id])] in (
+        ["2026-03-01, 12:00: user: line 0. line 2"],
+        # Without a learner, the messages are gone at once, and the text stays as it is.
+        ["lines 0 to 2"],
+    )
 
 
 async def test_who_leaves_is_not_quoted_by_an_episode_about_another(
@@ -246,7 +310,8 @@ async def test_who_leaves_is_not_quoted_by_an_episode_about_another(
 
     await store.forget_subject(ADA)
 
-    assert list(await store.peek([id])) == []
+    (left,) = await store.peek([id])
+    assert left.content == "2026-03-01, 12:00: user: Bob is well"
     assert [one.content for one in await store.history("c")] == ["Bob is well"]
 
 
