@@ -307,14 +307,16 @@ def rank_hits(
     explainer = (
         _ScoreExplainer(search, table, query, now=now, scopes=scopes) if query.explain else None
     )
+    is_recall = query.mode is SearchMode.RECALL
+    shown = _entries_before_messages(table, rows[matching], chosen) if is_recall else chosen
     return [
-        IndexHit(
-            key=int(table.key.rows[row]),
-            score=score,
-            why=explainer.of(row, discount) if explainer else None,
-        )
-        for row, score, discount in zip(
-            chosen.tolist(), exact.tolist(), discounts.tolist(), strict=True
+        IndexHit(key=key, score=score, why=explainer.of(row, discount) if explainer else None)
+        for key, row, score, discount in zip(
+            table.key.rows[shown].tolist(),
+            chosen.tolist(),
+            exact.tolist(),
+            discounts.tolist(),
+            strict=True,
         )
     ]
 
@@ -390,6 +392,30 @@ def _deduplicate_rows(table: MemoryRows, query: MemoryQuery, rows: Rows) -> Rows
     if query.mode is not SearchMode.RECALL:
         is_new |= ~table.is_message[rows]
     return rows[is_new]
+
+
+HASH_BITS = (1 << 14) - 1
+"""Bits of a content's hash by which rows are preselected."""
+
+
+def _entries_before_messages(table: MemoryRows, rows: Rows, chosen: Rows) -> Rows:
+    """The chosen rows, in which an entry takes the place of a message with the same content: it
+    tells how long it holds, and which of two equal ones has the higher score is by chance."""
+    hashes, keys = table.content_hash.rows, table.key.rows
+    is_message = keys[chosen] & 1 > 0
+    messages = chosen[is_message]
+    if not len(messages):
+        return chosen
+    # Most rows are left out by a few bits of the hash: comparing all of them takes longer.
+    wanted = np.zeros(HASH_BITS + 1, np.bool_)
+    wanted[hashes[messages] & HASH_BITS] = True
+    near = rows[wanted[hashes[rows] & HASH_BITS]]
+    entries = near[keys[near] & 1 == 0]
+    by_hash = dict(zip(hashes[entries].tolist(), entries.tolist(), strict=True))
+    told = zip(hashes[messages].tolist(), messages.tolist(), strict=True)
+    shown = chosen.copy()
+    shown[is_message] = [by_hash.get(of_content, row) for of_content, row in told]
+    return shown
 
 
 class _ScoreExplainer:

@@ -99,7 +99,7 @@ async def test_recent_messages_are_visible_to_their_author_only(
     assert (await ada.sessions.stats("s")).messages == 2
     assert "Isolde" in (await ada.sessions.context("s")).context_text
     spoken_of = await ada.sessions.memories(text="boat")
-    assert {(one.origin, one.session) for one in spoken_of.entries} == {(Origin.MESSAGE, "s")}
+    assert {(one.origin, one.session) for one in spoken_of.entries} == {(Origin.TOLD, "s")}
 
     for name in ("s", f"{ADA}#s"):
         assert (await bob.sessions.history(name)).total_count == 0

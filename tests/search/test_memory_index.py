@@ -103,6 +103,18 @@ def test_the_same_message_is_given_once() -> None:
     assert len(found(index, "bread", with_messages=True)) == 1
 
 
+def test_an_entry_takes_the_place_of_a_message_with_the_same_content() -> None:
+    index = index_of(
+        Row(key=2, content="rye bread"),
+        Row(key=3, content="rye bread", session="c"),
+        Row(key=5, content="what bread?", session="c", created_at=NOW + 1),
+    )
+    # The message ranks higher than the entry: its neighbour has the word, too.
+    index.set_packed([2, 3, 5], pack_vectors(np.stack([axis(2), axis(1), axis(1)])))
+
+    assert found(index, "bread", SearchMode.RECALL, axis(1), with_messages=True)[0] == 2
+
+
 def test_messages_are_found_only_when_they_are_asked_for() -> None:
     index = index_of(Row(key=2), Row(key=3, content="bread, I said", session="c"))
 

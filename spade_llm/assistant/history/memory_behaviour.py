@@ -194,9 +194,12 @@ class MemoryBehaviour(Behaviour):
             await asyncio.sleep(self._pause_s)
             self._pause_s = min(self._pause_s * 2, MAX_BACKOFF_S)
 
-    async def recall(self, question: str, *, subject: str) -> RecallResult:
-        """Recall from memory and documents; the result names services that were unavailable."""
-        recalled = await self._recall.about(question, subject=subject)
+    async def recall(
+        self, question: str, *, subject: str, with_former: bool = False
+    ) -> RecallResult:
+        """Recall from memory and documents; the result names services that were unavailable.
+        `with_former`: see Recall."""
+        recalled = await self._recall.about(question, subject=subject, with_former=with_former)
         # Notes first: the quotation's budget is spent in this order.
         return replace(
             recalled,

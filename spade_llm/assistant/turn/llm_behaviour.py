@@ -77,6 +77,7 @@ from spade_llm.providers.model import (
     ContextMessage,
     ToolSpec,
     UserMessage,
+    language_model,
     safe_name,
     same_model,
 )
@@ -249,7 +250,11 @@ class LLMBehaviour(Behaviour):
             )
         toolbox = self._toolbox_of_turn(turn_input)
         recalled, comparison, specs = await asyncio.gather(
-            self._memory.recall(_search_text(conversation, turn_input), subject=turn_input.peer),
+            self._memory.recall(
+                _search_text(conversation, turn_input),
+                subject=turn_input.peer,
+                with_former=language_model(self.model) is None,
+            ),
             self._load_and_compare(conversation, turn_input),
             toolbox.list(),
         )

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -65,6 +65,10 @@ MAX_SUCCESSORS = 16
 """Memories that are read for what replaced an outdated message."""
 MAX_LATER = 6
 """Later facts that are read because they name what the best fact names."""
+MAX_CLOSED = 3
+"""Closed facts of which what took their place is looked for."""
+STORING_TIME = timedelta(minutes=5)
+"""Longest time between a message and the storing of what it tells."""
 CIRCUIT_BREAKER_S = 10.0
 """Time in seconds for which the circuit breaker skips a service that did not respond."""
 # A service that a thousand turns ask at once answers each of them too late: all deadlines run while
@@ -138,14 +142,24 @@ class Recall:
         """True while the circuit breaker skips the service, since it did not answer in time."""
         return self._clock() < self._away_until.get(name, 0.0)
 
-    async def about(self, question: str, *, subject: str) -> RecallResult:
-        """Recall memories and passages on the question; a service's failure never raises."""
+    async def about(
+        self, question: str, *, subject: str, with_former: bool = False
+    ) -> RecallResult:
+        """Recall memories and passages on the question; a service's failure never raises.
+
+        `with_former`: include what is no longer true, and what took its place, whatever the
+        question is: rules need both to answer. Otherwise only questions about the past get it.
+        """
         question = question[-MAX_QUESTION_CHARS:]
         vector = await self._vector(question)
         options = RetrievalOptions(max_tokens=self._budget.passage_tokens, vector=vector)
         passages = partial(self._passages, question, subject, self._budget.passages, options)
         memories = self._memories_about(
-            question, subject, limit=self._budget.memories, vector=vector
+            question,
+            subject,
+            limit=self._budget.memories,
+            vector=vector,
+            with_former=with_former,
         )
         return await self._found(memories, passages)
 
@@ -211,6 +225,7 @@ class Recall:
         *,
         limit: int,
         vector: QueryVector | None = None,
+        with_former: bool = False,
     ) -> RecallQuery[ScoredMemory]:
         """Messages of conversations count as episodes. A question without a word of content
         asks for none of them: only others like it are near to it. Small talk (`thanks!`) gets
@@ -228,7 +243,7 @@ class Recall:
             which=MemoryFilter(
                 subject=subject,
                 types=() if is_all else types,
-                with_invalid=asks_about_past(question),
+                with_invalid=with_former or asks_about_past(question),
             ),
             with_messages=MemoryType.EPISODIC in types and bool(key_words(question)),
             with_patterns=MemoryType.PROCEDURAL in types,
@@ -242,8 +257,7 @@ class Recall:
         without vectors (`degraded`) has lower scores, and so no fixed minimum; denied searches
         return nothing."""
         found, more = await asyncio.gather(memory.search(query), _facts_by_concept(memory, query))
-        known = {one.entry.id for one in found.hits}
-        hits = (*found.hits, *(one for one in more if one.entry.id not in known))
+        hits = _merged(found.hits, more)
         is_degraded = found.outcome is SearchOutcome.DEGRADED
         if is_degraded:
             _note_degraded("memory: by words only")
@@ -257,8 +271,10 @@ class Recall:
         )
         kept = {one.entry.id for one in current}
         if outdated := [one for one in hits if one.entry.id not in kept]:
-            current = (*await _successors(memory, current, outdated, query), *current)
-        current = (*current, *await _later_about(memory, current, query))
+            current = _merged(await _successors(memory, current, outdated, query), current)
+        current = _merged(current, await _later_about(memory, current, query))
+        if query.which.with_invalid:
+            current = _merged(current, await _since_the_end(memory, current, query))
         relevant = above_relevance_floor(current, question=query.text, has_vectors=not is_degraded)
         return without_repeated(relevant, question=query.text)
 
@@ -369,9 +385,7 @@ async def _successors(
         memory, text, which=query.which, limit=MAX_SUCCESSORS, with_messages=query.with_messages
     )
     score = max(one.score for one in outdated)
-    known = {one.entry.id for one in current}
-    found = successors([ScoredMemory(entry=one, score=score) for one in entries], outdated)
-    return tuple(one for one in found if one.entry.id not in known)
+    return successors([ScoredMemory(entry=one, score=score) for one in entries], outdated)
 
 
 async def _later_about(
@@ -395,11 +409,45 @@ async def _later_about(
         with_messages=False,
         vector=None,
     )
-    known = {one.entry.id for one in current}
     return tuple(
         replace(one, score=best.score)
         for one in (await memory.search(by_names)).hits
-        if one.entry.id not in known and one.entry.created_at > best.entry.created_at
+        if one.entry.created_at > best.entry.created_at
+    )
+
+
+async def _since_the_end(
+    memory: MemoryStore, current: Sequence[ScoredMemory], query: MemoryQuery
+) -> tuple[ScoredMemory, ...]:
+    """Find facts that hold since the moment at which one of the best closed facts ended: the same
+    message told them, so they took its place, in whatever words."""
+    closed = [one for one in current if one.entry.invalid_at and one.entry.type in FACT_TYPES]
+    found: dict[str, ScoredMemory] = {}
+    for former in sorted(closed, key=lambda one: -one.score)[:MAX_CLOSED]:
+        if (end := former.entry.invalid_at) is None:
+            continue
+        which = MemoryFilter(
+            subject=query.which.subject,
+            types=FACT_TYPES,
+            created_after=end,
+            created_before=end + STORING_TIME,
+        )
+        for entry in (await memory.list(which, limit=MAX_SUCCESSORS)).entries:
+            if entry.holds_since == end:
+                found.setdefault(entry.id, ScoredMemory(entry=entry, score=former.score))
+    return tuple(found.values())
+
+
+def _merged(
+    first: Sequence[ScoredMemory], more: Sequence[ScoredMemory]
+) -> tuple[ScoredMemory, ...]:
+    """The memories of both searches. One that both found has its higher score: that it was found in
+    one more way must not put it below the relevance floor."""
+    scores = {one.entry.id: one.score for one in more}
+    known = {one.entry.id for one in first}
+    return (
+        *(replace(one, score=max(one.score, scores.get(one.entry.id, 0.0))) for one in first),
+        *(one for one in more if one.entry.id not in known),
     )
 
 

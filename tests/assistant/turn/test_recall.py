@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +21,12 @@ from spade_llm.assistant.turn.turn_options import ContextOptions
 from spade_llm.context import NoContextManagement
 from spade_llm.core.errors import PeerUnavailable
 from spade_llm.memory import MemoryDraft, SQLiteMemoryBackend
-from spade_llm.memory.contract import MemoryEntry, ObservedMessage, ScoredMemory
+from spade_llm.memory.contract import (
+    MemoryChange,
+    MemoryEntry,
+    ObservedMessage,
+    ScoredMemory,
+)
 from spade_llm.providers import MiniLmEmbedder, find_weights
 from spade_llm.providers.quoted_context import CONTEXT_NAME, read_context
 from spade_llm.rag import Document, DocumentLibrary
@@ -304,6 +309,52 @@ async def test_what_was_told_later_of_what_a_fact_names_is_recalled(tmp_path: Pa
         )
 
         assert [one.entry.content for one in found.memories][-1].startswith("Osric hurt his back")
+
+
+async def test_what_is_found_in_two_ways_has_the_higher_score(tmp_path: Path) -> None:
+    """A later fact that the search finds, too, but with a score below the floor."""
+    told = (
+        "Our farrier for the grey horse is Osric",
+        *(f"The horse likes {thing}" for thing in ("rain", "hay")),
+        "Osric hurt his back, so Fenella comes for the horse",
+    )
+    async with SQLiteMemoryBackend(tmp_path / "memory.db") as backend:
+        memory = backend.for_owner("assistant@x")
+        for text in told:
+            await memory.add(MemoryDraft(content=text, subject="ada@x"))
+
+        found = await Recall(memory=memory, retriever=None).about(
+            "who's our farrier for the grey horse?", subject="ada@x"
+        )
+
+        scores = {one.entry.content: one.score for one in found.memories}
+        assert scores[told[-1]] == scores[told[0]]
+
+
+async def test_rules_get_what_ended_and_what_holds_since_then(tmp_path: Path) -> None:
+    """They share no word: that one message ended one and told the other links them."""
+    begun, ended = NOW - timedelta(days=9), NOW
+    async with SQLiteMemoryBackend(tmp_path / "memory.db", now=lambda: NOW) as backend:
+        memory = backend.for_owner("assistant@x")
+        old = await memory.add(
+            MemoryDraft(content="Rent is 850, due on the 1st", subject="ada@x", valid_at=begun)
+        )
+        await memory.update(MemoryChange(id=old.id, invalid_at=ended))
+        for text, at in (("They bumped us up to 910", ended), ("The cat is grey", begun)):
+            await memory.add(MemoryDraft(content=text, subject="ada@x", valid_at=at))
+        recall = Recall(memory=memory, retriever=None)
+
+        async def facts(*, with_former: bool) -> list[str]:
+            found = await recall.about(
+                "when is the rent due?", subject="ada@x", with_former=with_former
+            )
+            return sorted(one.entry.content for one in found.memories)
+
+        assert await facts(with_former=True) == [
+            "Rent is 850, due on the 1st",
+            "They bumped us up to 910",
+        ]
+        assert await facts(with_former=False) == []
 
 
 async def test_facts_are_found_by_what_they_mean_for_a_question(tmp_path: Path) -> None:
