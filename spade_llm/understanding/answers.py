@@ -907,13 +907,16 @@ def _joined(candidates: Sequence[Candidate]) -> str:
 def _may_be_of_same(asked: Question, text: str, earlier: str) -> bool:
     """Check whether a later statement may be about the same as an earlier one: it says that
     something has changed, or names all that the earlier one names of the question: `my phone is a
-    Pixel` says nothing of the phone number."""
+    Pixel` says nothing of the phone number. What another named being does is about that one."""
     new, old = features(text), features(earlier)
+    subject = subject_name(text)
+    if asked.names and subject and not (subject | new.names) & (asked.names | old.names):
+        return False
     if is_changed(text) or new.is_ended or new.is_denial or _FOLLOWS.search(text):
         return True
     lost = asked.concepts & old.concepts - new.concepts - general() - light()
     shared = new.concepts & old.concepts - general() - light() - _ATTRIBUTES
-    names = (new.names & old.names) | subject_name(text) & subject_name(earlier)
+    names = (new.names & old.names) | subject & subject_name(earlier)
     # What the vocabulary does not know is as good as a name: `donkeys`.
     rare = {one for one in new.concepts & old.concepts if not is_concept(one)} - light()
     return bool(names or rare or (shared and not any(map(is_concept, lost))))

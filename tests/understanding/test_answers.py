@@ -751,6 +751,11 @@ def test_what_was_told_later_of_the_same_thing_comes_first(
         ("My sons are Rob and Max", "I have two dogs in Hull", "where do my sons live?"),
         ("I drive a Volvo, unit 41", "Next load: pickup Sunday 0500", "what unit do I drive?"),
         ("My knee physio is on Monday", "I booked the tent for 8 May", "when is my knee physio?"),
+        (
+            "Tengo dos hijos: Gustavo, contador, que vive en Córdoba, y Silvina",
+            "Nélida me trajo el libro, pero la máquina de coser sigue en su casa",
+            "¿Dónde está viviendo Gustavo?",
+        ),
     ],
 )
 def test_what_was_told_later_of_another_thing_does_not_come_first(
