@@ -500,7 +500,7 @@ def _named_thing(found: re.Match[str] | None) -> _NamedThing | None:
 
 
 def _are_different(one: _NamedThing | None, other: _NamedThing | None) -> bool:
-    """Check whether the same noun is told of two things."""
+    """Check whether two statements use the same noun for different things."""
     if one is None or other is None or one.noun != other.noun:
         return False
     return not (one.key & other.key or one.concepts & other.concepts)

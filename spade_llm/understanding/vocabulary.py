@@ -158,9 +158,9 @@ _OFFSPRING = r"(?:son|daughter|boy|girl|lad|eldest|youngest|hij[oa]|ni[ñn][oa])
 
 
 @cache
-def _relatives() -> tuple[tuple[tuple[str, str], str], ...]:
+def _relatives() -> tuple[tuple[str, str], ...]:
     """Patterns of relatives that are told by another one (`my wife's dad`, `el padre de mi mujer`),
-    and their concepts."""
+    each with its concepts."""
     mother = ("mum|mom|mother|mummy", "madre|mam[aá]")
     father = ("dad|father|daddy", "padre|pap[aá]")
     parents = ("parents|folks", "padres|pap[aá]s")
@@ -199,14 +199,12 @@ def _relatives() -> tuple[tuple[tuple[str, str], str], ...]:
         (father, wife, "stepmother"),
     )
     return tuple(
-        (
-            (
-                rf"\b(?:my|our) (?:\w+ )?(?:{one[0]})['’]?s (?:\w+ )?(?:{other[0]})\b",
-                rf"\b(?:{other[1]}) de (?:mi|nuestr[oa]) (?:{one[1]})\b",
-            ),
-            concept,
+        (pattern, concepts)
+        for one, other, concepts in of_relation
+        for pattern in (
+            rf"\b(?:my|our) (?:\w+ )?(?:{one[0]})['’]?s (?:\w+ )?(?:{other[0]})\b",
+            rf"\b(?:{other[1]}) de (?:mi|nuestr[oa]) (?:{one[1]})\b",
         )
-        for one, other, concept in of_relation
     )
 
 
@@ -215,21 +213,9 @@ def _phrase_table() -> dict[str, Any]:
     return read_table("phrases.toml")
 
 
-@cache
-def _phrases() -> Mapping[str, tuple[str, ...]]:
-    """The contents of `phrases.toml`, and relatives: concepts, and patterns of what tells them."""
-    read = _phrase_table()
-    phrases: dict[str, tuple[str, ...]] = {
-        concepts: tuple(_with_lists(pattern, read["lists"]) for pattern in patterns)
-        for concepts, patterns in read["phrases"].items()
-    }
-    for patterns, concepts in _relatives():
-        phrases[concepts] = (*phrases.get(concepts, ()), *patterns)
-    return phrases
-
-
-def _with_lists(pattern: str, lists: Mapping[str, str]) -> str:
-    """The pattern with lists (`{pets}`) put in; `{1,30}` is none."""
+def _with_lists(pattern: str) -> str:
+    """The pattern with lists of the table (`{pets}`) put in; `{1,30}` is none."""
+    lists = _phrase_table()["lists"]
     return re.sub(r"\{([a-z]+)\}", lambda found: lists[found[1]], pattern)
 
 
@@ -249,7 +235,9 @@ _WORD_BEGIN = r"\b"
 
 @cache
 def _phrase_groups() -> tuple[_PhraseGroup, ...]:
-    listed = [(pattern, concepts) for concepts, found in _phrases().items() for pattern in found]
+    table = _phrase_table()["phrases"]
+    listed = [(_with_lists(one), concepts) for concepts, found in table.items() for one in found]
+    listed += _relatives()
     # Those that begin at a word share the test for its beginning.
     at_words = [one for one in listed if one[0].startswith(_WORD_BEGIN)]
     others = [one for one in listed if not one[0].startswith(_WORD_BEGIN)]
@@ -655,9 +643,8 @@ childhood, which is no child's."""
 
 @cache
 def _idioms() -> re.Pattern[str]:
-    """Expressions whose words mean something else by themselves."""
-    read = _phrase_table()
-    joined = "|".join(_with_lists(one, read["lists"]) for one in read["idioms"])
+    """Expressions of words that mean something else by themselves."""
+    joined = "|".join(map(_with_lists, _phrase_table()["idioms"]))
     return re.compile(rf"\b(?:{joined})\b", re.IGNORECASE)
 
 
@@ -666,8 +653,7 @@ _BY_RELATIVE = re.compile(r"['’]s? | de (?:mi|nuestr[oa]) ", re.IGNORECASE)
 
 @cache
 def _relatives_of_relatives() -> re.Pattern[str]:
-    patterns = [pattern for found, _ in _relatives() for pattern in found]
-    return re.compile("|".join(patterns), re.IGNORECASE)
+    return re.compile("|".join(pattern for pattern, _ in _relatives()), re.IGNORECASE)
 
 
 def _without_relatives(text: str) -> str:

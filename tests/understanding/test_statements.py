@@ -1052,6 +1052,13 @@ def test_the_example_of_a_paraphrase_is_told_in_its_plain_words(one: dict[str, s
     assert re.sub(one["pattern"], one["plain"], one["said"], flags=re.IGNORECASE) == one["told"]
 
 
+def test_all_patterns_of_the_same_concepts_stand_together() -> None:
+    phrases = read_table("phrases.toml")["phrases"]
+
+    assert list(phrases) == sorted(" ".join(sorted(one.split())) for one in phrases)
+    assert all(len(found) == len(set(found)) for found in phrases.values())
+
+
 @pytest.mark.parametrize("one", read_table("forget_requests.toml")["requests"])
 def test_the_example_of_a_form_of_request_asks_to_forget(one: dict[str, str]) -> None:
     assert read_forget_request(one["said"])
