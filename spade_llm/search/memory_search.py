@@ -401,20 +401,19 @@ HASH_BITS = (1 << 14) - 1
 def _entries_before_messages(table: MemoryRows, rows: Rows, chosen: Rows) -> Rows:
     """The chosen rows, in which an entry takes the place of a message with the same content: it
     tells how long it holds, and which of two equal ones has the higher score is by chance."""
-    hashes, keys = table.content_hash.rows, table.key.rows
-    is_message = keys[chosen] & 1 > 0
-    messages = chosen[is_message]
+    hashes, is_message = table.content_hash.rows, table.is_message
+    messages = chosen[is_message[chosen]]
     if not len(messages):
         return chosen
     # Most rows are left out by a few bits of the hash: comparing all of them takes longer.
     wanted = np.zeros(HASH_BITS + 1, np.bool_)
     wanted[hashes[messages] & HASH_BITS] = True
     near = rows[wanted[hashes[rows] & HASH_BITS]]
-    entries = near[keys[near] & 1 == 0]
+    entries = near[~is_message[near]]
     by_hash = dict(zip(hashes[entries].tolist(), entries.tolist(), strict=True))
     told = zip(hashes[messages].tolist(), messages.tolist(), strict=True)
     shown = chosen.copy()
-    shown[is_message] = [by_hash.get(of_content, row) for of_content, row in told]
+    shown[is_message[chosen]] = [by_hash.get(of_content, row) for of_content, row in told]
     return shown
 
 

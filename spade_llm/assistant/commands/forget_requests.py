@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from spade_llm.assistant.turn.recall import find_related
 from spade_llm.core.limits import LruDict
-from spade_llm.memory.contract import MemoryChange, MemoryDraft, MemoryEntry, OwnedMemory
+from spade_llm.memory.contract import (
+    MemoryChange,
+    MemoryDraft,
+    MemoryEntry,
+    ObservedMessage,
+    OwnedMemory,
+)
 from spade_llm.memory.learning.episodes import EPISODE_DATES
 from spade_llm.providers.model import ChatModel, ContextMessage, ToolCallEntry, language_model
 from spade_llm.search.language import language_of, split_sentences
@@ -117,18 +123,6 @@ class _PendingForget:
     """Language of the request: `/undo` has none."""
     kept: tuple[str, ...] = ()
     """Ids of what is left of entries of which a part was forgotten."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SaidMessage:
-    """A stored message that may say what is to be forgotten."""
-
-    at: datetime
-    conversation: str
-    id: str
-    is_own: bool
-    """Said by the person, not by the assistant."""
-    content: str
 
 
 class ForgetRequests:
@@ -271,13 +265,7 @@ class ForgetRequests:
                 memory, text, which=which, limit=MAX_FOUND, with_messages=True
             )
             messages = {
-                _SaidMessage(
-                    at=one.holds_since,
-                    conversation=one.session,
-                    id=str(one.metadata["message_id"]),
-                    is_own=one.metadata["role"] == "user",
-                    content=one.content,
-                )
+                (one.session, str(one.metadata["message_id"])): _message_of(one)
                 for one in found
                 if one.origin is Origin.MESSAGE and one.session
             }
@@ -285,9 +273,10 @@ class ForgetRequests:
             for one in found:
                 if one.origin is Origin.MESSAGE or one.id in but or not _is_repetition(text, one):
                     continue
+                is_episode = one.origin is Origin.EPISODE
                 # An episode is written anew without those of its messages that are retracted.
-                quoted = await _quoted_by(memory, one)
-                messages |= quoted
+                quoted = await memory.episode_messages(one.id) if is_episode else ()
+                messages |= {(one.session or "", message.id): message for message in quoted}
                 rest = "" if quoted else _rest_of_episode(text, one)
                 if rest:
                     await memory.update(MemoryChange(id=one.id, content=rest))
@@ -519,25 +508,19 @@ async def _redact(
     conversation.messages.extend(kept)
 
 
-async def _quoted_by(memory: OwnedMemory, entry: MemoryEntry) -> set[_SaidMessage]:
-    """The messages of an episode; empty for another entry, or if they are gone."""
-    if entry.origin is not Origin.EPISODE or not entry.session:
-        return set()
-    return {
-        _SaidMessage(
-            at=one.at,
-            conversation=entry.session,
-            id=one.id,
-            is_own=one.role == "user",
-            content=one.content,
-        )
-        for one in await memory.episode_messages(entry.id)
-    }
+def _message_of(entry: MemoryEntry) -> ObservedMessage:
+    """The message that a search has found as an entry."""
+    return ObservedMessage(
+        id=str(entry.metadata["message_id"]),
+        role=str(entry.metadata["role"]),
+        content=entry.content,
+        at=entry.holds_since,
+    )
 
 
 def _rest_of_episode(text: str, entry: MemoryEntry) -> str:
-    """What is left of an episode whose messages are gone: the sentences that do not say what a
-    text says. Empty: nothing, or it is no episode."""
+    """The text of an episode without the sentences that repeat a statement, for one whose messages
+    are no longer stored. Empty: nothing is left, or the entry is no episode."""
     dates = EPISODE_DATES.match(entry.content)
     if entry.origin is not Origin.EPISODE or dates is None:
         return ""
@@ -552,18 +535,19 @@ def _rest_of_episode(text: str, entry: MemoryEntry) -> str:
 
 
 def _repeated(
-    text: str, messages: Iterable[_SaidMessage], *, former: Sequence[str]
+    text: str, messages: Mapping[tuple[str, str], ObservedMessage], *, former: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Ids, by conversation, of the messages that say what a text says. `former`: statements that
-    they may correct."""
+    """Ids, by conversation, of the messages that repeat a statement. `messages`: by conversation
+    and id. `former`: statements that they may correct."""
     # In the order in which they were said: one may change what another one told.
-    in_order = sorted(messages, key=lambda one: one.at)
+    in_order = sorted(messages, key=lambda key: messages[key].at)
     found: dict[str, list[str]] = {}
     for is_own in (True, False):
-        said = [one for one in in_order if one.is_own == is_own]
-        contents = [one.content for one in said]
+        keys = [key for key in in_order if (messages[key].role == "user") == is_own]
+        contents = [messages[key].content for key in keys]
         for number in repeating([text], contents, former=former if is_own else ()):
-            found.setdefault(said[number].conversation, []).append(said[number].id)
+            conversation, id = keys[number]
+            found.setdefault(conversation, []).append(id)
     return found
 
 

@@ -421,21 +421,25 @@ async def _since_the_end(
 ) -> tuple[ScoredMemory, ...]:
     """Find facts that hold since the moment at which one of the best closed facts ended: the same
     message told them, so they took its place, in whatever words."""
-    closed = [one for one in current if one.entry.invalid_at and one.entry.type in FACT_TYPES]
-    found: dict[str, ScoredMemory] = {}
-    for former in sorted(closed, key=lambda one: -one.score)[:MAX_CLOSED]:
-        if (end := former.entry.invalid_at) is None:
-            continue
+    ends = {
+        end: one.score
+        for one in sorted(current, key=lambda one: one.score)
+        if one.entry.type in FACT_TYPES and (end := one.entry.invalid_at)
+    }
+
+    async def begun_at(end: datetime) -> list[ScoredMemory]:
         which = MemoryFilter(
             subject=query.which.subject,
             types=FACT_TYPES,
             created_after=end,
             created_before=end + STORING_TIME,
         )
-        for entry in (await memory.list(which, limit=MAX_SUCCESSORS)).entries:
-            if entry.holds_since == end:
-                found.setdefault(entry.id, ScoredMemory(entry=entry, score=former.score))
-    return tuple(found.values())
+        page = await memory.list(which, limit=MAX_SUCCESSORS)
+        since = [one for one in page.entries if one.holds_since == end]
+        return [ScoredMemory(entry=one, score=ends[end]) for one in since]
+
+    found = await asyncio.gather(*map(begun_at, [*ends][-MAX_CLOSED:]))
+    return tuple(one for begun in found for one in begun)
 
 
 def _merged(

@@ -367,19 +367,20 @@ def _rewrite_episodes(
     erased: list[bytes] = []
     for seq in episodes:
         which: dict[str, SqlValue] = {"owner": owner, "seq": seq, "episode": seq, "now": now}
-        entries = transaction.all(SELECT_EPISODE, which)
+        if (entry := transaction.first(SELECT_EPISODE, which)) is None:
+            continue
+        id, context, tags, metadata = entry
         messages = [message_from_row(row) for row in transaction.all(SELECT_REMAINING, which)]
-        for id, context, tags, metadata in entries:
-            if not any(one.role == "user" for one in messages):
-                transaction.count(RELEASE_MESSAGES, which)
-                transaction.count(DELETE_ENTRY, which)
-                erased.append(id)
-                continue
+        if any(one.role == "user" for one in messages):
             texts = text_columns(episode_content(messages), context, json.loads(tags or "[]"))
             numbers = {**json.loads(metadata or "{}"), "messages": len(messages)}
             values = {**texts, **which, "metadata": encode_metadata(numbers)}
             transaction.count(REWRITE_EPISODE, values)
             changed.append(id)
+        else:
+            transaction.count(RELEASE_MESSAGES, which)
+            transaction.count(DELETE_ENTRY, which)
+            erased.append(id)
         transaction.mark_changed(owner, [entry_key(seq)])
     for action, ids in (("update", changed), ("forget", erased)):
         if ids:
