@@ -33,8 +33,9 @@ chunks of 1000 characters take 70 MB."""
 class _CachedIndex:
     index: PassageIndex = field(default_factory=PassageIndex)
     is_loaded: bool = False
-    stale: set[int] = field(default_factory=set)
-    """Documents that have changed since they were read; bounded by those of the namespace."""
+    stale: dict[int, int] = field(default_factory=dict)
+    """Documents whose last change is not in the index yet, with the number of that change; bounded
+    by those of the namespace."""
     users: int = 0
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while the index is changed."""
@@ -113,22 +114,28 @@ class PassageIndexCache:
         return self._held[number]
 
     async def _note_changes(self) -> None:
-        if self._seen is None:
-            self._seen = await self._store.last_change()
-        seen = self._seen
-        changes = await self._store.changes(seen)
-        for change in changes:
+        for change in await self._store.changes(await self._last_seen()):
+            seen = self._seen or 0
             # Another query may have noted them meanwhile.
-            if change.number > self._seen:
+            if change.number > seen:
                 # The table keeps the last 10 000 changes only: after a gap, all is read again.
-                if change.number > self._seen + 1:
+                if change.number > seen + 1:
                     for held in self._held.values():
                         held.is_loaded, held.has_gap = False, True
                 self._seen = change.number
                 if change.namespace in self._held:
-                    self._held[change.namespace].stale.add(change.document)
+                    self._held[change.namespace].stale[change.document] = change.number
             if change.is_gone:
                 self._held.pop(change.namespace, None)
+
+    async def _last_seen(self) -> int:
+        """Number of the last change that is noted; at first use, of the last one stored."""
+        if self._seen is None:
+            last = await self._store.last_change()
+            # Another query may have set it meanwhile, and loaded an index since.
+            if self._seen is None:
+                self._seen = last
+        return self._seen
 
     async def _bring_up(self, namespace: int, held: _CachedIndex) -> None:
         while not held.is_usable:
@@ -148,8 +155,7 @@ class PassageIndexCache:
         return held.reading
 
     async def _read(self, namespace: int, held: _CachedIndex) -> None:
-        if self._seen is None:
-            self._seen = await self._store.last_change()
+        await self._last_seen()
         async with held.alone:
             await self._load(namespace, held)
         self._let_go()
@@ -173,16 +179,13 @@ class PassageIndexCache:
             task.add_done_callback(self._merging.discard)
 
     async def _refresh(self, held: _CachedIndex) -> None:
-        # Swapped before the wait: changes noted meanwhile go into the new set.
-        documents, held.stale = held.stale, set()
-        try:
-            records = await self._store.records(sorted(documents))
-        except BaseException:
-            # After a cancellation, too, these documents are still out of date.
-            held.stale |= documents
-            raise
-        held.index.remove(sorted(documents.difference(records)))
+        changed = dict(held.stale)
+        records = await self._store.records(sorted(changed))
+        held.index.remove(sorted(changed.keys() - records.keys()))
         held.index.put(records)
+        # Not before the wait: until they are read, other queries must wait for them, too. A
+        # document that has changed again meanwhile stays.
+        held.stale = {one: last for one, last in held.stale.items() if changed.get(one) != last}
         if held.index.needs_merge:
             await _merge_segments(held.index)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +24,8 @@ from spade_llm.search.passage_index import PassageIndex, assign_chunk_ids, make_
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping, Sequence
     from pathlib import Path
+
+    from spade_llm.search.passage_index import KeywordRecord
 
 ANN = "ann@localhost"
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord")
@@ -162,3 +165,61 @@ async def test_an_index_cache_that_missed_changes_is_reloaded(
 
     (index,) = await indexes.current([namespace.id])
     assert index.live_rows == 2
+
+
+class PausedStore(KeywordStore):
+    """Store whose next read of the kind `paused` waits for an event."""
+
+    def __init__(self, database: LibraryFile) -> None:
+        super().__init__(database)
+        self.paused = ""
+        self.has_begun, self.may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def last_change(self) -> int:
+        await self._pause("last change")
+        return await super().last_change()
+
+    async def records(self, documents: Sequence[int]) -> Mapping[int, KeywordRecord]:
+        await self._pause("records")
+        return await super().records(documents)
+
+    async def _pause(self, kind: str) -> None:
+        if kind == self.paused:
+            self.paused = ""
+            self.has_begun.set()
+            await self.may_go_on.wait()
+
+
+async def test_a_query_waits_for_changes_that_another_one_reads(database: LibraryFile) -> None:
+    registry, store = Registry(database), PausedStore(database)
+    (namespace, *_) = await registry.namespaces(ANN)
+    indexes = PassageIndexCache(store)
+    await indexes.current([namespace.id])
+    await registry.remove_document(namespace, "0")
+
+    store.paused = "records"
+    reading = asyncio.create_task(indexes.current([namespace.id]))
+    await store.has_begun.wait()
+    other = asyncio.create_task(indexes.current([namespace.id]))
+    # It gets as far as it can at once: the log of changes is read in this thread.
+    await asyncio.sleep(0)
+    was_early = other.done()
+    store.may_go_on.set()
+
+    assert [index.live_rows for (index,) in await asyncio.gather(reading, other)] == [2, 2]
+    assert not was_early
+
+
+async def test_a_change_between_two_first_queries_is_not_missed(database: LibraryFile) -> None:
+    registry, store = Registry(database), PausedStore(database)
+    (namespace, *_) = await registry.namespaces(ANN)
+    indexes = PassageIndexCache(store)
+
+    store.paused = "last change"
+    slow = asyncio.create_task(indexes.current([namespace.id]))
+    await store.has_begun.wait()
+    await indexes.current([namespace.id])
+    await registry.remove_document(namespace, "0")
+    store.may_go_on.set()
+
+    assert [index.live_rows for index in await slow] == [2]
