@@ -174,25 +174,30 @@ class ChromaIndex:
     ) -> Mapping[int, float]:
         """The ids nearest to the vector, of `among` if given, with their cosine, nearest first."""
         held = await self._held(collection)
-        if held is not None:
-            return held.nearest(vector, limit, among)
-        find = partial(self._nearest, collection, vector, limit, among)
-        return await self._run(self._readers, find)
+        if held is None:
+            find = partial(self._nearest, collection, vector, limit, among)
+            held = await self._some(collection, await self._run(self._readers, find))
+        return held.nearest(vector, limit, among)
 
     async def cosines(
         self, collection: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
     ) -> Mapping[int, float]:
         """Compute the cosine of each id with the vector; ids without a vector are left out."""
-        held = await self._held(collection)
-        if held is not None:
-            return held.cosines(vector, ids)
-        return await self._run(self._readers, partial(self._cosines, collection, vector, ids))
+        held = await self._held(collection) or await self._some(collection, ids)
+        return held.cosines(vector, ids)
 
     async def stored(
         self, collection: VectorCollection, ids: Sequence[int]
     ) -> Mapping[int, NDArray[np.float32]]:
         """Read vectors by id; ids without a vector are left out."""
         return await self._run(self._readers, partial(self._read_some, collection, ids))
+
+    async def _some(self, collection: VectorCollection, ids: Sequence[int]) -> PassageVectors:
+        """Read vectors, quantized as in RAM: scores are the same before and after a load."""
+        some, found = PassageVectors(), await self.stored(collection, ids)
+        if found:
+            some.put(list(found), np.stack(list(found.values())))
+        return some
 
     async def _held(self, collection: VectorCollection) -> PassageVectors | None:
         return await self._cache.of(collection.key, partial(self._read, collection))
@@ -296,17 +301,14 @@ class ChromaIndex:
         vector: NDArray[np.float32],
         limit: int,
         among: Sequence[int] | None,
-    ) -> Mapping[int, float]:
+    ) -> Sequence[int]:
         found = self._existing(collection).query(
             query_embeddings=vector.reshape(1, -1),
             ids=None if among is None else [str(number) for number in among],
             n_results=limit,
-            include=["distances"],
+            include=[],
         )
-        distances = found["distances"] or [[]]
-        pairs = zip(found["ids"][0], distances[0], strict=True)
-        # With the space `cosine`, Chroma's distance is 1 − cosine.
-        return {int(number): 1.0 - float(distance) for number, distance in pairs}
+        return [int(number) for number in found["ids"][0]]
 
     def _read_all(self, collection: VectorCollection) -> PassageVectors | None:
         chroma = self._existing(collection)
@@ -342,16 +344,6 @@ class ChromaIndex:
             if found["ids"]:
                 rows = np.asarray(found["embeddings"], np.float32)
                 yield dict(zip(map(int, found["ids"]), rows, strict=True))
-
-    def _cosines(
-        self, collection: VectorCollection, vector: NDArray[np.float32], ids: Sequence[int]
-    ) -> Mapping[int, float]:
-        wanted = [str(number) for number in ids]
-        found = self._existing(collection).get(ids=wanted, include=["embeddings"])
-        if not found["ids"]:
-            return {}
-        products = np.asarray(found["embeddings"], dtype=np.float32) @ vector
-        return {int(number): float(x) for number, x in zip(found["ids"], products, strict=True)}
 
     def _existing(self, collection: VectorCollection) -> Collection:
         chroma = self._find(collection.key)
