@@ -262,20 +262,23 @@ async def test_memory_replicas_keep_each_memory_and_learn_once_while_one_is_kill
     assert "background jobs at" in status.summary
 
 
-async def ingestion_holder(postgres: PostgresProcess, agent: str, *, other_than: str = "") -> str:
-    """Name of the replica that runs the only ingestion, once it is another one than that."""
+async def ingestion_holder(
+    postgres: PostgresProcess, agent: str, *, jobs: int, other_than: str = ""
+) -> str:
+    """Name of the replica that has so many ingestions, once it is another one than that."""
     select = f"""SELECT r.name
         FROM "{agent}".requests q JOIN "{agent}".replicas r ON r.token = q.owner
         WHERE q.question IS NOT NULL AND r.until > extract(epoch from clock_timestamp())
-        AND q.question LIKE %s AND r.name <> %s"""
+        AND q.question LIKE %s AND r.name <> %s GROUP BY r.name HAVING count(*) = %s"""
+    values = (r"%ingest\_%", other_than, jobs)
     async with (
         await psycopg.AsyncConnection.connect(postgres.url(), autocommit=True) as connection,
         asyncio.timeout(ANSWER_S),
     ):
         while not (  # noqa: ASYNC110 - written by another process
-            row := await (await connection.execute(select, (r"%ingest\_%", other_than))).fetchone()
+            row := await (await connection.execute(select, values)).fetchone()
         ):
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.02)
     return str(row[0])
 
 
@@ -303,15 +306,17 @@ async def slow_file(text: str) -> AsyncIterator[tuple[str, asyncio.Event, list[i
         yield f"http://127.0.0.1:{port}/chart.md", begun, downloads
 
 
-async def kill_ingestion(deployment: Deployment, postgres: PostgresProcess, agent: str) -> float:
-    """Kill the replica that runs the ingestion, and start it again; returns the time until another
-    one has taken that."""
-    holder = await ingestion_holder(postgres, agent)
+async def kill_ingestion(
+    deployment: Deployment, postgres: PostgresProcess, agent: str, *, jobs: int
+) -> float:
+    """Kill the replica that has so many ingestions, and start it again; returns the time until
+    another one has taken them."""
+    holder = await ingestion_holder(postgres, agent, jobs=jobs)
     names = replica_names(deployment, agent)
     (killed,) = (number for number, name in names.items() if name == holder)
     await deployment.kill(f"rag-{killed}")
     since_s = time.monotonic()
-    await ingestion_holder(postgres, agent, other_than=holder)
+    await ingestion_holder(postgres, agent, jobs=jobs, other_than=holder)
     takeover_s = time.monotonic() - since_s
     await start(deployment, "rag", killed)
     return takeover_s
@@ -343,7 +348,7 @@ async def test_rag_replicas_finish_the_job_of_a_killed_one_and_find_what_others_
 
     async def tell(progress: Progress) -> None:
         done.append(progress.done)
-        if progress.done >= DOCUMENTS // 20:
+        if progress.done:
             has_begun.set()
 
     load = Load(store_and_find)
@@ -354,8 +359,7 @@ async def test_rag_replicas_finish_the_job_of_a_killed_one_and_find_what_others_
         await has_begun.wait()
     # It waits in the queue of its owner, in the RAM of the same replica.
     waiting = asyncio.create_task(documents.add_path("doors/1.md", namespace="again"))
-    await load.served(1)
-    takeover_s = await kill_ingestion(deployment, own_postgres, agent)
+    takeover_s = await kill_ingestion(deployment, own_postgres, agent, jobs=2)
     report = await adding
     await load.served(PEOPLE)
     status = await ask_status(program.node.requester, agent, timeout_s=5)
@@ -388,7 +392,7 @@ async def test_an_uploaded_file_that_a_killed_replica_was_fetching_is_fetched_by
         fetching = asyncio.create_task(documents.ingest_url(url, source="chart.md"))
         async with asyncio.timeout(ANSWER_S):
             await is_fetching.wait()
-        takeover_s = await kill_ingestion(deployment, own_postgres, "rag@localhost")
+        takeover_s = await kill_ingestion(deployment, own_postgres, "rag@localhost", jobs=1)
         chart = await fetching
         found = (await documents.retrieve("reefs Bergen", k=1)).chunks
 
