@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
@@ -51,7 +51,7 @@ from spade_llm.understanding.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _I = re.IGNORECASE
 
@@ -285,7 +285,8 @@ _REASON = LazyPattern(
 _APPOSITION = LazyPattern(r"^[^,]+, (?:the|my|el|la|mi) [\w-]+$", _I)
 """The same named again: `my skin illness, the psoriasis`."""
 _IT = LazyPattern(
-    r"^(?:it|him|her|them|(?:that|this)(?: one)?|th[oe]se (?:numbers|digits|details)"
+    r"^(?:it|him|her|them|(?:that|this)(?: (?:one|number|code|thing|info|detail))?"
+    r"|th[oe]se (?:numbers|digits|details)"
     r"|es[oa]s (?:numeritos|n[uú]meros|datos)|eso|esto|[eé]s[ae]|about it|eso da igual"
     r"|(?:apuntad|guardad|anotad|registrad|almacenad|escrit)[oa]s?)?"
     r"(?:(?:^| )(?:please|now|out|anda|ya|porfa|por favor))*$",
@@ -321,7 +322,7 @@ _JUDGEMENT = LazyPattern(
 )
 _TOLD_YOU = LazyPattern(
     r"\b(?:said(?: anything)?(?= about)|mentioned|told (?:you|ya)|tell(?:ing)? you|gave you"
-    r"|giv(?:en|ing) you|keep(?:ing)?|stor(?:e|ing)"
+    r"|giv(?:en|ing) you|(?:hand|giv)(?:e|ing)? (?:out|away)|keep(?:ing)?|stor(?:e|ing)"
     r"|haber(?:te)?(?:l[ao]s?)? (?:dado|contado|dicho)|dar(?:te)?|contar(?:te)?|andar dando)"
     r"(?: about| de| sobre)? "
     r"(?P<topic>(?:my|our|the|(?:lo |eso )del?(?: la)?|el|la|los|las|mi|nuestr[oa]) (?:(?!in\b"
@@ -439,7 +440,7 @@ def read_forget_request(text: str) -> ForgetRequest | None:
     if _SAID_TO_OTHERS.search(whole) or (unquoted != whole and not read_forget_request(unquoted)):
         return None
     plain = _read_plain_request(whole)
-    return plain.request if plain else _implied_request(whole)
+    return plain.request if plain else next(iter(_implied_requests(whole)), None)
 
 
 def asks_to_forget_all(text: str, *, has_tools: bool) -> bool:
@@ -513,47 +514,86 @@ def _read_plain_request(text: str) -> _Found | None:
     return next((one for one in requests if one), None)
 
 
-def implied_request(text: str) -> ForgetRequest | None:
-    """A request in any other form: something is to leave the memory, or is not to be in it. What is
-    meant are the other words of the message, of which the first MAX_CHARS are read."""
-    return _implied_request(_normalized(text))
+def implied_requests(text: str) -> list[ForgetRequest]:
+    """Readings of a message as a request in any other form: something is to leave the memory, or is
+    not to be in it. What is meant are the words of the clause that asks, or else all words of the
+    message. The first MAX_CHARS are read."""
+    return _implied_requests(_normalized(text))
 
 
-def _implied_request(text: str) -> ForgetRequest | None:
+def _implied_requests(text: str) -> list[ForgetRequest]:
     if _NOT_IMPLIED.search(text):
-        return None
+        return []
     forms = _forms()
     parts = [part for one in _CLAUSES.split(text) if (part := one.rstrip(" .!…"))]
     asking = [
         part
-        for before, part in pairwise(["", *parts])
+        for (is_task, before), part in zip(_tasks_before(parts), parts, strict=True)
         if any(one.search(part) for one in forms.asking)
-        and not (_TASKS.search(before) and not _ADDRESSED.search(part))
+        and not (is_task and not _ADDRESSED.search(part))
         and not (_TO_OTHERS.search(part) or _INTRODUCES_SPEECH.search(before))
     ]
     if not asking:
-        return None
+        return []
     spared = [part for part in parts if part not in asking and _MAY_STAY.search(part)]
-    named = " ".join(
-        forms.of_request.sub(" ", part)
+    others = [
+        part
         for part in parts
         if part not in spared and (part in asking or not _REASON_ONLY.search(part))
-    )
-    topic = " ".join(_WORD.findall(named))
-    return ForgetRequest(
-        topic=topic if concepts_of(topic) - general() else "",
+    ]
+    named = [_named(found) for part in others if (found := _OUTRIGHT.search(part))]
+    with_object = [part for part in asking if _OBJECT.search(part)]
+    # Of what is named outright, nothing else is meant.
+    topics = [_words_of_topic(one) for one in ([named] if named else [with_object, others])]
+    request = ForgetRequest(
+        topic="",
         kept=" ".join(forms.of_request.sub(" ", _MAY_STAY.sub(" ", part)) for part in spared),
         is_all=True,
         is_explicit=any(map(forms.of_memory.search, asking)),
         is_loose=True,
-        by_pronoun=any(map(_IT_OR_THAT.search, asking)),
+        by_pronoun=not named and any(map(_IT_OR_THAT.search, asking)),
     )
+    return [replace(request, topic=one) for one in dict.fromkeys(topics) if one] or [request]
 
+
+def _tasks_before(parts: Sequence[str]) -> Iterator[tuple[bool, str]]:
+    """For each clause the one before it, and whether it goes on with a list of the speaker's tasks:
+    `I have to paint the hall, remove the old tiles, delete my old photos`."""
+    is_task, before = False, ""
+    for part in parts:
+        is_task = bool(_TASKS.search(before)) or (is_task and not is_statement(before))
+        yield is_task, before
+        before = part
+
+
+def _words_of_topic(parts: Sequence[str]) -> str:
+    """Words of clauses that are none of a request; empty if they mean nothing in particular."""
+    topic = " ".join(_WORD.findall(" ".join(_forms().of_request.sub(" ", one) for one in parts)))
+    return topic if concepts_of(topic) - general() else ""
+
+
+_OBJECT = LazyPattern(
+    r"\b(?:the|my|our|his|her|their|that|this|el|la|los|las|mis?|del|nuestr[oa]s?|es[aeo]s?)"
+    r" (?!(?:way|one|goes?|is|was|de|que|del)\b)[^\W\d_]{3}|(?<=\w )(?-i:[A-ZÁÉÍÓÚÑ])\w{2}",
+    _I,
+)
+"""What a clause is about, with its article, or a name."""
+_OUTRIGHT = LazyPattern(
+    r"\b(?:lo|eso|esto) del? (?:que |l[aeo]s? )?(?P<matter>[^,.;!?]{3,60}?)"
+    r"(?=,? (?:(?:ya |todav[ií]a |mejor )?(?:no|que no|me|se)|es|era|fue|sobra)\b|[,.;!?]|$)"
+    r"|\b(?P<thing>(?:the|that|this) (?:(?!and\b|or\b|is\b|are\b|was\b|were\b)[\w'’-]+ ){1,4}?)"
+    r"(?:thing|bit|part|stuff|business|comment|story)\b(?! (?:about|with|of))"
+    r"|\b(?:bit|thing|part|stuff|comment|story|said|told you) (?:about|with)"
+    r" (?P<about>[^,.;!?]{3,60}?)"
+    r"(?=,? (?:was|is|were|are|isn|wasn)\b|[,.;!?]|$)",
+    _I,
+)
+"""What was told, named as such: `lo de las pastillas`, `the cooking comment`."""
 
 _SAID_TO_OTHERS = LazyPattern(
     r"^(?-i:[A-ZÁÉÍÓÚÑ])\w+, (?:no |don['’]t )"
     r"|^[\w'’]+, (?:me|le|les|nos) (?:dij|dic|contest|grit)\w+"
-    r"|, (?:me|le|les|nos) (?:dijo|dice|digo|contest[oó]|grita|gritaba)\b"
+    r"|, (?:me|le|les|nos) (?:dijo|dije|dice|digo|contest[oó]|grita|gritaba)\b"
     r"|, (?:i|he|she|they) says?\b"
     r"|, i (?:always )?tell (?:all |both )?(?:my|our|the|him|her|them)\b"
     r"|\b(?:said|say|told|tell|tells|scream\w*|shout\w*|yell\w*) (?:to )?(?:all )?"
@@ -613,8 +653,8 @@ def _forms() -> _Forms:
     table = read_table("forget_requests.toml")
 
     def filled(pattern: str) -> LazyPattern:
-        # Several patterns have lists of words in common.
-        for name, words in table["WORDS"].items():
+        # Patterns have lists of words in common; later lists are made of earlier ones.
+        for name, words in reversed(table["WORDS"].items()):
             pattern = pattern.replace(f"{{{name}}}", f"(?:{'|'.join(words)})")
         return LazyPattern(pattern, _I)
 
@@ -649,10 +689,15 @@ _NOT_IMPLIED = LazyPattern(
 )
 """The opposite of such a request, or a question how something is done."""
 _MAY_STAY = LazyPattern(
-    r"\b(?:can|may) stay\b|\bfine to (?:remember|keep)\b|\bis (?:fine|ok(?:ay)?|no problem)\b"
+    r"\b(?:can|may) stay\b|\bfine to (?:remember|keep)\b"
+    r"|\b(?:is|are) (?:fine|ok(?:ay)?|no problem)\b|\b(?:no me importa|i don['’]?t mind)$"
     r"|^(?:keep|remember|leave) |\bhang on to\b|\bhold on to\b|\bby all means\b"
     r"|\bno hay problema\b|\bqu[eé]date con\b|\b(?:d[eé]jal[ao]|dejal[ao])\b|\bno me importa que\b"
-    r"|\b(?:puedes?|pod[eé]s) (?:guardar|quedarte|recordar)\b|^(?:guarda|recuerda|conserva) ",
+    r"|\b(?:puedes?|pod[eé]s) (?:guardar|quedarte|recordar)\b|^(?:guarda|recuerda|conserva) "
+    r"|\bs[ií] (?:puede|pueden|que puede) (?:quedar|seguir|estar)\w*"
+    r"|\b(?:is|are|['’]s|['’]ll be|will be) (?:quite |more than )?enough\b"
+    r"|\bte (?:basta|sobra con)\b"
+    r"|\b(?:con|cn) .{3,20} (?:basta|(?:es|tienes) (?:suficiente|bastante))\b",
     _I,
 )
 """A clause about what is to be kept."""
@@ -798,17 +843,30 @@ def _named_before(said: str) -> str:
     if _LAST.match(said):
         # "That last thing I told you, please forget it".
         return ""
+    # "The e-mail is enough, the phone number I don't like you to have: remove it".
+    said = ", ".join(one for one in _CLAUSES.split(said) if not _MAY_STAY.search(one)) or said
+    said = _CONFIDED.sub("", said).strip(" .,")
     if told := _TOLD_YOU.search(said):
         return told["topic"].strip()
     if _SEE_NO_MORE.search(said) and (name := _CAPITAL.search(said)):
         # "I don't want to see the name Sid ever again, get him out of your notes".
         return name[0]
-    if about := _LO_DE.search(said.rstrip(" ;:")):
-        return _JUDGEMENT.sub("", about["topic"]).strip()
+    if about := _OUTRIGHT.search(said):
+        return _JUDGEMENT.sub("", _named(about)).strip()
     # "That about Kate was confidential, please wipe it".
-    return _REASON.sub("", _JUDGEMENT.sub("", _INTRODUCTION.sub("", said)).strip())
+    named = _JUDGEMENT.sub("", said)
+    bare = _INTRODUCTION.sub("", named)
+    # "What I earn is none of your business": the verb alone does not tell it.
+    return _REASON.sub("", (named if _WHAT_I.search(named) else bare).strip())
 
 
+_WHAT_I = LazyPattern(r"\b(?:what i|lo que) \w+\s*$", _I)
+_CONFIDED = LazyPattern(
+    r"\b(?:(?:stay|is|was|just|only|strictly) )*between (?:me|us) and [^,.;!?]+"
+    r"|\bentre [^,.;!?]+ y yo\b",
+    _I,
+)
+"""Who else may know it: `could my medication stay between me and Dr Lomax`."""
 _INSTEAD = LazyPattern(r"\b(?:instead|en (?:su lugar|vez de eso)|en cambio)\b", _I)
 
 

@@ -29,7 +29,7 @@ from spade_llm.understanding.forgetting import (
     are_about_different_things,
     are_same,
     closest,
-    implied_request,
+    implied_requests,
     matching,
     mentioning,
     mentions,
@@ -317,10 +317,9 @@ class ForgetRequests:
 def _readings(request: ForgetRequest, text: str, told_last: str) -> Iterator[ForgetRequest]:
     """The ways to understand a request, of which the first that means something known is right."""
     yield replace(request, topic=request.topic or told_last)
-    loose = None if request.is_loose else implied_request(text)
-    if loose:
-        yield loose
-    if request.by_pronoun or (loose and loose.by_pronoun):
+    loose = implied_requests(text)
+    yield from (one for one in loose if one != request)
+    if request.by_pronoun or any(one.by_pronoun for one in loose):
         yield replace(request, topic=told_last, is_loose=False)
 
 

@@ -24,7 +24,7 @@ from spade_llm.understanding.clauses import is_off_the_record
 from spade_llm.understanding.forgetting import (
     MAX_CHARS,
     closest,
-    implied_request,
+    implied_requests,
     matching,
     read_forget_request,
 )
@@ -442,6 +442,17 @@ def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_expl
         ("lose that gym locker code", "gym locker code"),
         ("Zoe's number can go as well", "Zoe's number"),
         ("no debería dar contraseñas, olvida la del correo", "contraseñas del correo"),
+        (
+            "my husband reads this, so the coffee with Dan had better not be in here",
+            "coffee with Dan",
+        ),
+        (
+            "i meant to give you the locker number. the code you can chuck out again",
+            "code chuck out again",
+        ),
+        ("como mi suegra vea lo de las croquetas me deshereda, descártalo", "croquetas"),
+        ("What I make is none of your business. Wipe it", "What I make"),
+        ("my medication is between me and Dr Lomax. forget it", "my medication"),
     ],
 )
 def test_what_is_meant_by_a_request(text: str, topic: str) -> None:
@@ -681,6 +692,18 @@ def test_what_may_be_remembered(text: str) -> None:
         "the bin lorry comes on Thursdays, so out it goes on Wednesday evening",
         "I lose that bus pass every week",
         "the old code can't be used",
+        "we act like it never happened, my ex and I",
+        "he was told that the appendix has to be taken out",
+        "my name was left off the list",
+        "I couldn't have it in writing, the landlord refused",
+        "we couldn't stay in there, too cold",
+        "can you take the bins out tomorrow? I said to my son",
+        "me borraron la cuenta de correo, qué rabia",
+        "que no salga el tren a las 8 es un problema",
+        "como si no lo hubiera visto nunca, me saludó mi ex",
+        "no lo dejes ahí, le dije a mi hijo",
+        "prefiero que esté aquí mi madre",
+        "I'd rather you had no sugar, said the nurse",
     ],
 )
 def test_what_is_no_request(text: str) -> None:
@@ -691,8 +714,8 @@ def test_only_the_beginning_of_a_long_message_is_read_in_other_forms() -> None:
     request = "her number has to go"
     pasted = "a page of notes, " * (MAX_CHARS // 10)
 
-    assert implied_request(f"{request}. {pasted}") is not None
-    assert implied_request(f"{pasted}. {request}") is None
+    assert implied_requests(f"{request}. {pasted}")
+    assert not implied_requests(f"{pasted}. {request}")
 
 
 def test_a_request_in_other_forms_means_no_fact_of_the_same_day() -> None:
@@ -808,3 +831,23 @@ async def test_things_of_one_kind_are_told_apart() -> None:
         assert "Which one" in await say("forget what I said about my bag")
         assert "red bag" in await say("the red one")
         assert "car" in await say("where is my black bag?")
+
+
+async def test_a_request_for_something_unknown_deletes_nothing_else() -> None:
+    async with a_dialogue() as say:
+        await say("mi compañera de oficina se llama Romina")
+        await say("la compu es de la oficina, así que lo de la multa no lo dejes por aquí")
+
+        assert "Romina" in await say("¿cómo se llama mi compañera de oficina?")
+
+
+async def test_the_reason_of_a_request_is_not_what_is_meant() -> None:
+    async with a_dialogue() as say:
+        await say("my boyfriend Patrick plays rugby")
+        await say("I had coffee with Dominic on Saturday")
+
+        told = await say("Patrick reads over my shoulder, best if that coffee isn't on record")
+
+        assert "forgotten" in told
+        assert "Dominic" not in await say("who did I have coffee with on Saturday?")
+        assert "rugby" in await say("what does Patrick play?")
