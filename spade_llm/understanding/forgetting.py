@@ -148,7 +148,7 @@ _BEFORE_VERB = (
     r"|sometimes|who|that|what|if|when|yo|no|nunca|se|me|nos|te|[eé]l|ella|mi|mis|su|suelo|siempre"
     r"|si|que|cuando|quien|a|de)\b)(?-i:[a-z'’áéíóúñ]+) )"
 )
-_LEADING = rf"(?:{_BEFORE_VERB}{{1,4}}?|(?-i:[A-Z]\w*) {_BEFORE_VERB}{{1,3}}?)"
+_LEADING = rf"(?:{_BEFORE_VERB}{{1,4}}?|(?-i:(?!I\b)[A-Z]\w*) {_BEFORE_VERB}{{1,3}}?)"
 """Words before the verb that are neither a subject nor a negation: `for heaven's sake forget …`."""
 _REQUEST = LazyPattern(
     rf"^{_ASKING}(?:{_VERB}\b|{_VERB_OF_MANY} (?={_WHAT_WAS_SAID}))(?P<rest>.*)$"

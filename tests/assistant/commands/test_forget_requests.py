@@ -667,6 +667,7 @@ def test_what_may_be_remembered(text: str) -> None:
         "no, it's all in your head",
         "did my birthday slip your mind?",
         "I keep losing the code for the gate",
+        "I keep forgetting my PIN, it drives me mad",
         "the bins are full, so please take the bins out",
         "the milk's not kept in the fridge",
         "my bike? stolen. gone.",
