@@ -34,8 +34,8 @@ class _CachedIndex:
     index: PassageIndex = field(default_factory=PassageIndex)
     is_loaded: bool = False
     stale: dict[int, int] = field(default_factory=dict)
-    """Documents whose last change is not in the index yet, with the number of that change; bounded
-    by those of the namespace."""
+    """Number of the last change by document, for documents that are out of date in the index;
+    bounded by those of the namespace."""
     users: int = 0
     alone: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while the index is changed."""

@@ -332,9 +332,7 @@ _TOLD_YOU = LazyPattern(
     _I,
 )
 """Things that should not have been told: `it's silly to keep the safe code in a chat`."""
-_LO_DE = LazyPattern(
-    r"\b(?:lo|eso) (?:que te (?:dije|cont[eé]) )?del? (?:su |mi |la |el )?(?P<topic>[^.;]+)$", _I
-)
+_LO_DE = LazyPattern(r"\b(?:lo|eso) (?:que te (?:dije|cont[eé]) )?del? [^.;]+$", _I)
 _ABOUT_THEM = LazyPattern(r"\babout (?:him|her|them)$|^(?:him|her)$", _I)
 _SEE_NO_MORE = LazyPattern(r"\b(?:ever again|again|any ?more|nunca m[aá]s|m[aá]s)$", _I)
 _ELLIPTIC = LazyPattern(r"^(?:el|la|los|las) (?=del? )", _I)

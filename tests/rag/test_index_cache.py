@@ -168,7 +168,7 @@ async def test_an_index_cache_that_missed_changes_is_reloaded(
 
 
 class PausedStore(KeywordStore):
-    """Store whose next read of the kind `paused` waits for an event."""
+    """Store that pauses in the next read of the kind `paused`, until an event."""
 
     def __init__(self, database: LibraryFile) -> None:
         super().__init__(database)

@@ -518,8 +518,8 @@ def _message_of(entry: MemoryEntry) -> ObservedMessage:
 
 
 def _rest_of_episode(text: str, entry: MemoryEntry) -> str:
-    """The text of an episode without the sentences that repeat a statement, for one whose messages
-    are no longer stored. Empty: nothing is left, or the entry is no episode."""
+    """The text of an episode without the sentences that repeat a statement, to be used if its
+    messages are no longer stored. Empty: nothing is left, or the entry is no episode."""
     dates = EPISODE_DATES.match(entry.content)
     if entry.origin is not Origin.EPISODE or dates is None:
         return ""

@@ -452,6 +452,7 @@ def test_a_request_that_may_be_meant_for_a_tool_is_told_apart(text: str, is_expl
         ),
         ("como mi suegra vea lo de las croquetas me deshereda, descártalo", "croquetas"),
         ("What I make is none of your business. Wipe it", "What I make"),
+        ("remove the figure", "figure"),
         ("my medication is between me and Dr Lomax. forget it", "my medication"),
     ],
 )
