@@ -54,6 +54,7 @@ class Kind(StrEnum):
 
 
 ASKED_LATER = frozenset({Kind.ASKED, Kind.PAST})
+CHANGING = frozenset({Kind.CHANGED, Kind.FORGET, Kind.WHICH})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from statistics import mean
 from typing import TYPE_CHECKING
 
 from bench.embedder import local_embedder
-from bench.memory_exam.cases import ASKED_LATER, Case, Group, Half, Kind, Line, load
+from bench.memory_exam.cases import ASKED_LATER, CHANGING, Case, Group, Half, Kind, Line, load
 from bench.memory_exam.judge import fault
 from spade_llm import ChatAgent, LLMAgent, LocalNetwork, MemoryAgent, OfflineProvider, Services
 from spade_llm.core.errors import SpadeLLMError
@@ -122,15 +122,22 @@ async def open_room(*, by_meaning: bool) -> AsyncIterator[Room]:
         yield Room(network=network, memory=memory, accounts={})
 
 
-async def play(cases: Sequence[Case], *, by_meaning: bool = True) -> list[Exchange]:
-    """All exchanges, in the order of the cases."""
+async def play(
+    cases: Sequence[Case], *, by_meaning: bool = True, is_apart: bool = False
+) -> list[Exchange]:
+    """All exchanges, in the order of the cases. `is_apart`: each change and each request to forget
+    begins a new conversation."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def first(room: Room, case: Case) -> list[Exchange]:
+        exchanges: list[Exchange] = []
         async with turns, room.person(case) as person:
-            exchanges = [await _exchange(person, case, line) for line in case.lines]
+            for line in case.lines:
+                if is_apart and line.kind in CHANGING:
+                    await _say(person, "/new")
+                exchanges.append(await _exchange(person, case, line))
             await _say(person, "/new")
-            return exchanges
+        return exchanges
 
     async def later(room: Room, case: Case) -> list[Exchange]:
         async with turns, room.person(case) as person:
@@ -234,6 +241,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--half", type=Half, choices=list(Half), default=Half.DEV)
     parser.add_argument("--folder", type=Path, help="cases of your own instead of a half")
     parser.add_argument("--failures", action="store_true", help="the failing cases; of dev only")
+    parser.add_argument(
+        "--apart", action="store_true", help="each change begins a new conversation"
+    )
     parser.add_argument("--keywords", action="store_true", help="a memory without embeddings")
     chosen = parser.parse_args(arguments)
     source = chosen.folder or chosen.half
@@ -245,7 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not cases:
         parser.error("no case has such an id")
     began = time.perf_counter()
-    exchanges = asyncio.run(play(cases, by_meaning=not chosen.keywords))
+    exchanges = asyncio.run(play(cases, by_meaning=not chosen.keywords, is_apart=chosen.apart))
     if chosen.failures:
         print_failures(exchanges)
         print()

@@ -1117,8 +1117,8 @@ def _is_news(asked: Question, new: Candidate, old: Candidate) -> bool:
         return False
     if _has_other_value(asked, new.text, old.text):
         return True
-    if one.is_plan:
-        return False
+    if one.is_plan or _tells_turn(asked, new.text, old.text):
+        return not one.is_plan
     words = set(split_words(new.text))
     told = "; ".join(part for part in _COMMA.split(new.text) if not is_negated(part))
     if names_besides(asked.text, old.text) & value_key(new.text) and _PARTED.search(told):
@@ -1133,6 +1133,36 @@ def _is_news(asked: Question, new: Candidate, old: Candidate) -> bool:
     if ValueType.DAY in asked.expected and is_other_day:
         return _has_other(one, other, ValueType.DAY)
     return bool(_WHERE.search(asked.text) and _WENT.search(new.text) and _PLACE.search(new.text))
+
+
+def _tells_turn(asked: Question, new: str, old: str) -> bool:
+    """Check whether a question asks whether something is so, and a later statement tells an event
+    by which what it names ends, comes back or changes hands: `is the van at the garage?`, `I picked
+    the van up`."""
+    if _FOR_VALUE.search(asked.text) or not _TURNS.search(new):
+        return False
+    if names := asked.names & value_key(old):
+        return names <= value_key(new)
+    return bool(stems_of(asked.text) & stems_of(old) & stems_of(new) - light() - kin() - _TIMES)
+
+
+_TURNS = LazyPattern(
+    r"\b(?:pick(?:ed)? (?:[\w'’-]+ ){1,3}up|picked up"
+    r"|(?:came|come|got|gave|given|brought|sent|handed|took|taken|went|gone|paid|dropped)"
+    r" (?:[\w'’-]+ ){0,3}(?:back|off|round|in|over|away|home)"
+    r"|pull(?:ed)? out|call(?:ed)? off|fell through|for good|tied the knot|got (?:married|hitched)"
+    r"|got rid|sold|traded|swapped|passed|failed|finished|over and done|square|settled|even"
+    r"|shut|closed|packed (?:it )?(?:in|up)|jacked (?:it )?in|quit|broke|split up|last of"
+    r"|no longer|not any ?more|cancel\w+|scrapped|binned|ditched|never happened"
+    r"|de vuelta|otra vez en|me (?:la|lo|las|los) (?:trajo|trajeron|ha traído|devolvi\w+)"
+    r"|devuelt\w+|recog(?:í|ió|ido|imos)|vend(?:í|ió|ido|imos)|anul\w+|no se hizo|no va a haber"
+    r"|no se hace|se cay[oó]|se ha caído|se acab[oó]|para siempre|en paz|a mano|pagad[oa]"
+    r"|saldad[oa]"
+    r"|cerr(?:ó|ado|aron)|aprob(?:é|ó|ado)|suspend(?:í|ió|ido)|se cas(?:ó|aron)|nos casamos"
+    r"|termin(?:é|ó|ado|amos)|acab(?:é|ó|ado|amos))\b",
+    _I,
+)
+"""An event by which something ends, comes back or changes hands."""
 
 
 def _has_other_value(asked: Question, new: str, old: str) -> bool:
@@ -1186,7 +1216,8 @@ def names_besides(question: str, text: str) -> frozenset[str]:
     return frozenset(
         word
         for word in value_key(" ".join(parts)) - about
-        if word in of_names
+        # Not the "s" of "Lucy's".
+        if (word in of_names and len(word) > 1)
         or (len(word) > MIN_RARE_CHARS and not any(map(is_concept, concepts_of(word))))
     )
 
@@ -1197,7 +1228,8 @@ _COMMA = re.compile(r"[,;:] (?:and |y )?")
 _PARTED = LazyPattern(
     r"\b(?:let (?:[\w'’-]+ ){1,4}go|got rid|sold|traded|gave|given|passed|handed|retired|left|quit"
     r"|clos(?:ed|ing)|shut|moved|lost|broke|took me off|taken me off|came off|come off|finished"
-    r"|stopped|dropped|swapped|switched|casc(?:ó|ado)|me (?:da|receta|pone)\b"
+    r"|stopped|dropped|swapped|switched|flew|packed up|for good|casc(?:ó|ado)"
+    r"|me (?:da|receta|pone)\b"
     r"|went off|gone off|gone|so (?:an?|the|it|we|i|he|she|now)\b"
     r"|instead|no longer|not any ?more|vend\w+|sal(?:í|ió|imos) de|dej(?:é|ó|amos|ado)|pas(?:ó|é) "
     r"|pasado|cerr(?:ó|ado|aron)|jubil\w+|traspas\w+|se ocupa|endosado|cambi\w+|quit(?:ó|ado|aron)"
@@ -1430,7 +1462,9 @@ def _with_end_first(
     return [*over[:1], *scored] if over and not over[0][2].is_closed else list(scored)
 
 
-def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | None:
+def find_nearest(
+    question: str, candidates: Sequence[Candidate], recalled: Collection[str] = ()
+) -> Candidate | None:
     """The first of the candidates, which are in the order of their meaning's similarity to the
     question, if it can be an answer: with a value of the expected type, about the same being, and
     not known to be about something else.
@@ -1441,7 +1475,9 @@ def find_nearest(question: str, candidates: Sequence[Candidate]) -> Candidate | 
         return None
     # Only the first: similarity of meaning alone is weak evidence, and weaker for the next.
     nearest = candidates[0]
-    is_possible = _may_answer(asked, nearest) and not _is_unrelated(asked, nearest)
+    is_possible = _may_answer(asked, nearest) and (
+        nearest.text in recalled or not _is_unrelated(asked, nearest)
+    )
     if not _FOR_VALUE.search(question):
         # Whether something is so, only what has a word of it can tell.
         is_possible = is_possible and score(asked, nearest) > 0.0
@@ -1528,6 +1564,8 @@ def score(asked: Question, candidate: Candidate) -> float:
     points += WHOLE_SCORE if shared == asked.concepts else 0.0
     points += _rare_points(asked, candidate, shared)
     points += _word_points(asked, candidate)
+    # "What do I do on Thursdays?": anything that is on that day.
+    points += RELATION_SCORE if shared and asked.concepts <= WEEKDAY_CONCEPTS else 0.0
     subject = leading_noun(candidate.text)
     is_named = subject is not None and value_key(subject.text) & asked.names
     points += SUBJECT_SCORE if is_named or _is_subject(asked, candidate.text) else 0.0
@@ -1548,7 +1586,8 @@ def score(asked: Question, candidate: Candidate) -> float:
         points -= 0.0 if shared & concepts_of(_RELATIVE.sub("", candidate.text)) else PENALTY
     # "Nina" is a name here, and no girl.
     is_name = _ASKS_OWN_NAME.search(asked.text) and _BEGINS_WITH_OWN_NAME.match(candidate.text)
-    other_being = 0.0 if is_name else _other_being(asked, candidate, said)
+    is_same = is_name or _child_of_relative(asked, candidate.text, said)
+    other_being = 0.0 if is_same else _other_being(asked, candidate, said)
     points += ENDED_SCORE if is_ended else -other_being
     points += _type_points(asked, candidate, said) + _time_points(asked, candidate, said)
     if said.is_negated and not said.is_ended and _WH.search(asked.text):
@@ -1682,6 +1721,8 @@ def _is_of_another_bearer(asked: Question, text: str) -> bool:
     """Check whether a question asks for something of one being, and a statement tells that of
     another one: `my dog is called Rex` for `what's Ana's dog called?`. A name may be that of a
     being that the other text calls by its role."""
+    if _child_of_relative(asked, text, features(text)):
+        return False
     one, thing = _asked_bearer(asked.text)
     other = _bearer_of_being(text, thing) if thing else bearer_of(text)
     if not one or not other or one & other:
@@ -1804,7 +1845,29 @@ def _shared(asked: Question, candidate: Candidate, said: Features) -> frozenset[
     if "medicine" in said.concepts and said.beings:
         # "What does Rex drink?" may ask for what he is given.
         shared |= asked.concepts & {"drink"}
-    return shared
+    return shared | _child_of_relative(asked, candidate.text, said)
+
+
+def _child_of_relative(asked: Question, text: str, said: Features) -> frozenset[str]:
+    """The relative that a question asks for, if a statement tells of the child of its parent: `my
+    sister had a girl, Maeve` for `what's my niece called?`."""
+    found = {one for one in asked.concepts & _PARENTS.keys() if _PARENTS[one] & said.subject}
+    return frozenset(found if found and _HAS_CHILD.search(text) else ())
+
+
+_SIBLINGS = frozenset({"sister", "brother", "sibling", "sisterinlaw", "brotherinlaw"})
+_PARENTS = {
+    "grandchild": frozenset({"daughter", "son", "child"}),
+    "niece": _SIBLINGS,
+    "nephew": _SIBLINGS,
+}
+"""Relatives, and their parents: relatives of the speaker, too."""
+_HAS_CHILD = LazyPattern(
+    r"\b(?:has|had|have|have had|gave birth to|expecting|tiene|tienen|tuvo|tuvieron|ha tenido"
+    r"|di(?:o|eron) a luz)\b.*\b(?:girls?|boys?|kids?|child(?:ren)?|sons?|daughters?|baby|twins"
+    r"|ni[ñn][oa]s?|hij[oa]s?|beb[eé]s?|gemel[oa]s|melliz[oa]s)\b",
+    _I,
+)
 
 
 def _of_other_thing(asked: Question, candidate: Candidate, said: Features) -> float:
@@ -1876,11 +1939,12 @@ def _shares_name_only(asked: Question, candidate: Candidate) -> bool:
     """Check whether a statement has only a name in common with a question for something more
     specific: `is Ben allergic to something?` or `how old is Ben?`, `Ben loves pasta`."""
     is_for_value = bool(_FOR_VALUE.search(asked.text))
-    if is_for_value and not asked.expected:
-        return False
     said = features(candidate.text)
     of_names = concepts_of(" ".join(asked.names)) | features(asked.text).beings
     specific = {one for one in asked.concepts if is_concept(one)} - general() - light() - of_names
+    if is_for_value and not asked.expected:
+        # "What car do Orville and I have?": what he may not eat is no answer.
+        return bool(_KIND_OF.search(asked.text) and specific and not specific & said.concepts)
     if not asked.names or not specific or (specific <= _ATTRIBUTES and not is_for_value):
         return False
     if (asked.concepts & said.concepts) - of_names - general():
@@ -1890,6 +1954,12 @@ def _shares_name_only(asked: Question, candidate: Candidate) -> bool:
     # "Ben no longer swims" counts nothing.
     counted = replace(candidate, text=_NOT.sub(" ", candidate.text))
     return is_role or not (asked.expected and _has_expected(asked, counted, said))
+
+
+_KIND_OF = LazyPattern(
+    r"\b(?:what|which) (?:kind|sort|type|make|brand) of\b|\bqu[eé] (?:tipo|clase|marca) de\b", _I
+)
+"""Asks for a thing by its kind."""
 
 
 def _tells_name(text: str, asked: Question) -> bool:
@@ -2107,6 +2177,8 @@ def _has_expected(asked: Question, candidate: Candidate, said: Features) -> bool
         # A name of the question itself is none that answers it.
         any((said.values_of(kind) or frozenset()) - asked.names for kind in asked.expected)
         or bool(ValueType.NUMBER in asked.expected and has_count(text))
+        # "How often …?": "twice a day".
+        or "frequency" in asked.concepts & said.concepts
         or bool(
             ValueType.DAY in asked.expected
             and _PERIOD.search(text)
@@ -2189,7 +2261,8 @@ _PLACE = LazyPattern(
 """A preposition of place; that of a day (`on 4 June`) is none."""
 _OWNER = LazyPattern(
     r"(?<![Mm]y )(?<![Oo]ur )\b(?!(?:s?he|it|that|this|there|here|who|what|where|how|let)['’])"
-    r"(?P<name>[^\W\d_]\w+)['’]s (?P<noun>[a-z]\w+)"
+    r"(?P<name>[^\W\d_]\w+)['’]s (?:(?:best|oldest|old|new|first|little|big|older|younger) )?"
+    r"(?P<noun>[a-z]\w+)"
     r"|(?P<noun2>\w+) de (?P<name2>[A-ZÁÉÍÓÚÑ]\w+)"
 )
 _OF_RELATIVE = LazyPattern(

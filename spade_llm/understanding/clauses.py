@@ -190,8 +190,10 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"|(?:con|desde) (?:el|la|mi) (?:horario|turno|jornada) nuev[oa]"
     r"|(?:with|on|since) (?:the|my) new (?:hours|timetable|rota|shift|schedule)"
     r"|in the end|al final|finalmente|correction"
-    r"|my mistake|my bad|typo|i (?:meant|mean)"
-    r"|i made a mistake|i was wrong|(?:scratch|scrap|strike) that|perd[oó]n(?:a)?|lo siento"
+    r"|my mistake|my bad|silly me|typo|i (?:meant|mean)"
+    r"|(?:qu[eé]|vaya) (?:cabeza|despiste)(?: la m[ií]a)?"
+    r"|i made a mistake(?: earlier| before| there)?|i was wrong|perd[oó]n(?:a)?|lo siento"
+    r"|(?:scratch|scrap|strike) that|le err[eé]"
     r"|quer[ií]a decir"
     r"|quise decir|quiero decir|en realidad|mejor dicho|digo|espera|ay|me he equivocado"
     r"|me equivoqu[eé]|rectifico|corrijo|correcci[oó]n|errata|miento|disculp(?:a|e|ad)|perdone"
@@ -576,6 +578,14 @@ _GAME = LazyPattern(
     _I,
 )
 """A game of roles: what follows is of the game."""
+_OF_FICTION = LazyPattern(
+    r"^(?:i['’]?m|i am|i['’]ve been|estoy|ando) (?:writing|drafting|escribiendo) "
+    r"(?:an?|my|the|una?|mi|el|la) (?:[\w-]+ )?(?:novel|story|script|play|poem|song|screenplay|book"
+    r"|novela|cuento|gui[oó]n|obra|poema|canci[oó]n|libro|relato)\b.*\b(?:says?|goes|reads|begins"
+    r"|starts|opens|thinks|dice|empieza|comienza|piensa)\b[^:“\"«]{,20}[:“\"«]",
+    _I,
+)
+"""The words of a character: `I'm writing a novel and the narrator says: I'm a surgeon`."""
 _JOKE = LazyPattern(
     r"\b(?:kidding|joking|just a joke|sarcasm|es broma|de broma|bromeando|bromeaba|not true"
     r"|no es (?:verdad|cierto)|es mentira)\b|/s\b",
@@ -587,7 +597,9 @@ _SARCASM = LazyPattern(
     r"|^(?:ja(?:ja)+|ha(?:ha)+|lol),? (?:yeah|sure|right|s[ií]|claro|ya|y)\b[^.!?]{,12}\b(?:and"
     r"|y) (?:my|mi)\b"
     r"|^(?:oh,? )?(?:yeah|sure|right|of course|s[ií],? claro"
-    r"|(?:ya,? )?claro)(?: right)?,? (?:i (?:just "
+    r"|(?:ya,? )?claro"
+    r"|(?:brilliant|great|fantastic|wonderful|lovely|perfect|fab|marvellous|superb|genial"
+    r"|qu[eé] bien|fant[aá]stico|estupendo|maravilloso)(?=[,.!]))(?: right)?[,.!]* (?:i (?:just "
     r"|really )?"
     r"(?:love|adore|enjoy)|me (?:encanta|chifla|flipa)n?)\b|.*[.!] Not[.!]$"
     r"|^(?:oh,? )?(?:yeah|sure|right|s[ií]|claro|ya)(?:,? (?:right|sure|claro|ya|seguro))*,? (?:and"
@@ -690,6 +702,11 @@ _SMALL_TALK_PHRASE = (
     r"(?:told|tell|mentioned|mention|said|say)(?: you| u)?(?: (?:that|this|yet|before|already))*"
     r"|(?:(?:no|ya|nunca) )*te l[ao] (?:dije|cont[eé]|he (?:dicho|contado))(?: (?:ya|antes|nunca))*"
     r"|(?:please )?don['’]?t get me started"
+    # How a mistake came about.
+    r"|i (?:mixed|muddled|confused) (?:him|her|it|them|that|the two)(?: up)?(?: with .{,40})?"
+    r"|i (?:mis(?:read|heard|typed|remembered)) (?:it|that|the \w+)"
+    r"|(?:i )?(?:read|got|had) (?:it|that|the \w+) wrong"
+    r"|(?:l[ao]s?|me|siempre) (?:l[ao]s? )?(?:confund\w+|he confundido|le[ií] mal)(?: con .{,40})?"
     r"|mate|man|dude|buddy|pal|bro|love|guys|my friend|maj[oa]|guap[oa]|crack|amig[oa]"
     r"|colega|t[ií][oa]|jefe|(?:nice|good) (?:one|work|job|stuff)|well done|bien hecho|buen trabajo"
     r"|me alegro(?: (?:mucho|por ti))?|d[eé]jame pensar|i know|i (?:think|guess"
@@ -855,7 +872,9 @@ _OTHERS = LazyPattern(
     r"|wrote|visited|died|left|retired)[\s.!]*$"
     # An unknown verb behind a name or a noun with an article: `Leo naps at noon`.
     r"|^(?:(?:my|our|the)(?: [\w'’-]+){1,3}?|(?-i:[A-Z])\w+)(?: (?-i:[A-Z])\w+)? \w{3,}s"
-    rf" (?:at|in|on|to|from|with|for|by|every|my|our|his|her|the|an?|{MONTHS})\b",
+    rf" (?:at|in|on|to|from|with|for|by|every|my|our|his|her|the|an?|{MONTHS})\b"
+    # … and before an object without an article: `Callum stacks shelves at Aldi`.
+    r"|^(?-i:[A-Z])\w+ \w{3,}s [a-z'’-]+ (?:at|in|on|for|with|from|to)\b",
     _I,
 )
 """A statement about another being or a thing, with up to nine words before its verb."""
@@ -1191,6 +1210,7 @@ def _split_message(text: str) -> tuple[Clause, ...]:
         or _DENIED_AT_END.search(text)
         or _SARCASM.match(text)
         or _GAME.match(text)
+        or _OF_FICTION.match(text)
     ):
         return (Clause(text=text, kind=ClauseKind.UNREAL),)
     if _TASK.search(text) and _IMPERATIVE.match(_LEAD_IN.sub("", text)):

@@ -75,6 +75,8 @@ MAX_TAIL_WORDS = 4
 """Maximum length in words of a complement that is replaced as a whole: a longer one says more than
 the value that is corrected."""
 
+MIN_RESPELT_CHARS = 3
+"""Minimum length of values that may differ by a slip."""
 MIN_LIKENESS = 0.6
 """Minimum likeness (difflib ratio) of a name and its other spelling."""
 _BEFORE_VALUE = LazyPattern(
@@ -350,7 +352,7 @@ def resolve_correction(
     names the old value, or the noun, refers to them.
     """
     text = _BY_OTHERS.sub(lambda found: "they " if found["english"] else "", clause.text)
-    if INTRODUCES.search(text) and not clause.is_change:
+    if (INTRODUCES.search(text) and not clause.is_change) or _ABOUT_NAMED.match(text):
         return None
     if clause.is_change and (again := _said_again(text, known[-MAX_BACK:])):
         return again
@@ -948,10 +950,10 @@ def _restated_recently(
     if _COMES_NOW.match(text):
         return None
     verbs = {one for one in split_words(bare) if one in _SPANISH_VERBS or past_verb(one)}
-    for one in reversed(known[-MAX_BACK:]):
+    for one in _misspelt_first(known[-MAX_BACK:][::-1], bare, types):
         # What both name says what is meant, and takes nothing's place.
         new = without_known(bare, types, one)
-        if is_of_another(text, one) or not verbs <= set(split_words(one)):
+        if _is_of_other_matter(text, name, one) or not verbs <= set(split_words(one)):
             # "Ya solo voy los lunes", "ya pagué a Ana": nothing of what is done with others.
             continue
         if not new and _ONLY.search(text):
@@ -967,6 +969,26 @@ def _restated_recently(
         ):
             return with_types(one, bare, _without_date(text, new, one))
     return None
+
+
+def _is_of_other_matter(text: str, name: str, earlier: str) -> bool:
+    """Check whether a clause without a noun, maybe with a name as its subject, cannot be about what
+    an earlier statement tells."""
+    if name and name not in earlier and _SAYS_I.search(earlier):
+        # "Njeri is in Kisumu" says nothing of where I go.
+        return True
+    said, told = features(text), features(earlier)
+    # "The company put me in a Kenworth": nothing was lent to it.
+    is_handed = bool(said.names and told.concepts & _HANDED - said.concepts)
+    return is_handed or is_of_another(text, earlier)
+
+
+_SAYS_I = LazyPattern(r"\b(?:(?-i:I)|we|yo)\b", _I)
+_HANDED = frozenset({"lend", "loan", "owe"})
+_ABOUT_NAMED = LazyPattern(
+    r"^(?:on|about|re|regarding|sobre|lo de) (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+[.:]?$", _I
+)
+"""A topic of which the next sentence gives the value: `scratch that on Luis. Fort Riley`."""
 
 
 def _without_date(text: str, types: Spans, earlier: str) -> Spans:
@@ -1104,7 +1126,7 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
     if not value:
         return None
     types = values_of_part(value)
-    for earlier in reversed(known[-MAX_BACK:]):
+    for earlier in _misspelt_first(known[-MAX_BACK:][::-1], value, types):
         spans = values_in_place_of(value, types, earlier)
         tail = COPULA.match(earlier)
         if tail and types.keys() & spans.keys() and _is_whole(tail["tail"], value, types):
@@ -1123,6 +1145,29 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
         if found := next(filter(None, fitting), None):
             return found
     return _with_complement(known[-1], value, said)
+
+
+def _misspelt_first(latest: Sequence[str], value: str, types: Spans) -> Sequence[str]:
+    """The statements (`latest` first), before them the one of which a correction only respells the
+    value: `no, 141` means `114 Cedar Avenue`, whatever number was told after it."""
+
+    def is_respelt(earlier: str) -> bool:
+        spans = values_in_place_of(value, types, earlier)
+        old = [earlier[start:end] for found in spans.values() for start, end in found]
+        new = [value[start:end] for found in types.values() for start, end in found]
+        return any(_is_respelling(one, other) for one in new for other in old)
+
+    return sorted(latest, key=lambda one: not is_respelt(one)) if types else latest
+
+
+def _is_respelling(value: str, old: str) -> bool:
+    """Check whether two values differ by a slip: digits in another order, or a letter of a name."""
+    one, other = value.casefold(), old.casefold()
+    if one == other or min(len(one), len(other)) < MIN_RESPELT_CHARS:
+        return False
+    if one.isdigit() and other.isdigit():
+        return sorted(one) == sorted(other)
+    return SequenceMatcher(None, one, other).ratio() >= MIN_LIKENESS
 
 
 def _hour_of(text: str) -> tuple[int, int] | None:

@@ -139,7 +139,7 @@ _ARTICLE = LazyPattern(
 _STOPS = LazyPattern(
     rf"(?:{FINITE}|at|in|on|for|with|from|to|by|who|that|which|because|so|but|and|then|as|of"
     r"|en|con|por|para|al?|que|porque|pero|y|e|i|i['’]\w+|we|me|called|named|llamad[oa]|cada|se|te"
-    r"|le|lo|nos|esta|just|also|up|down|yesterday|today|last|ayer|hoy)$",
+    r"|le|lo|nos|esta|just|also|up|down|again|after|before|yesterday|today|tonight|last|ayer|hoy|anoche|otra)$",
     _I,
 )
 """Words at which a noun phrase ends."""
@@ -554,7 +554,7 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
             for one in noun_phrases(text)
         ):
             continue
-        if _is_meant_inside(kind, text[: pronoun.start()]):
+        if _is_meant_inside(kind, text[: pronoun.start()]) or _is_of_subject(text, pronoun):
             continue
         back = _MAX_BACK_OF.get(kind, MAX_BACK_THING)
         latest = known[-back:][::-1]
@@ -595,6 +595,22 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         several = next((one for one in noun_phrases(known[-1]) if one.is_plural), None)
         return (several.text, known[-1]) if several else ("", "")
     return "", ""
+
+
+def _is_of_subject(text: str, pronoun: re.Match[str]) -> bool:
+    """Check whether `its` means the thing that is the subject of its clause: `Deano's van failed
+    its MOT`."""
+    if pronoun[0].lower() != "its":
+        return False
+    first = next(iter(noun_phrases(text)), None)
+    if first is None or _OTHER_PART.search(text[: pronoun.start()]):
+        return False
+    behind = text[first.start + len(first.text) :]
+    is_thing = not first.is_being or bool(_OWNED.match(behind))
+    return is_thing and first.start < pronoun.start() and not text[: first.start].count(" ") > 1
+
+
+_OTHER_PART = LazyPattern(r"[,;:]| (?:and|but|so|because) ", _I)
 
 
 def _is_subject_of_object(mention: Mention, pronoun: re.Match[str]) -> bool:

@@ -124,8 +124,8 @@ _PLURAL_VERB = LazyPattern(r"(?P<stem>[a-zñü]{2,}?)(?P<ending>ábamos|íamos|[
 """A verb of `we`: an accent before another ending makes a noun (`próximos`)."""
 _ENDINGS = {"ábamos": "abais", "íamos": "íais", "amos": "áis", "emos": "éis", "imos": "ís"}
 _NOT_PLURAL_VERBS = frozenset({
-    "tramos", "gramos", "miligramos", "kilogramos", "extremos", "primos", "mimos", "timos",
-    "racimos", "reclamos", "supremos", "enfermos", "ramos", "remos", "amos",
+    "tramos", "gramos", "miligramos", "microgramos", "kilogramos", "extremos", "primos", "mimos",
+    "timos", "racimos", "reclamos", "supremos", "enfermos", "ramos", "remos", "amos",
 })  # fmt: skip
 _ONLY_PAST = LazyPattern(
     r".*(?:tuv|hic|pud|estuv|quis|dij|vin|pus|sup|traj|com|beb|conoc|nac|crec|perd|vend|corr|mov"

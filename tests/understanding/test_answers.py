@@ -429,7 +429,7 @@ def _best(told: list[str], question: str) -> str:
         (
             ["The doctor put my warfarin up to 4 mg"],
             "how much warfarin do I take?",
-            "The doctor put my warfarin up to 4 mg",
+            "I'm on 4 mg of warfarin now",
         ),
         # What is over is no answer if what holds instead was told after it.
         (

@@ -190,7 +190,10 @@ class FactRevision:
         entries = [one for one in found if one.holds_since < message.at]
         contents = [one.content for one in entries]
         reading = read_message(message.text, earlier, contents)
-        replaced_texts = {one.replaced for one in reading.statements}
+        # What was said in the same conversation needs no word in common.
+        replaced_texts = {one.replaced for one in reading.statements} | {
+            one for one in earlier if any(replaces(new, one) for new in reading.statements)
+        }
         if unfound := replaced_texts.difference(contents, {""}):
             # "They can only do the 19th now" has no word of the appointment that it moves.
             more = await self._related(" ".join(sorted(unfound)), subject)

@@ -273,9 +273,10 @@ class Recall:
         if outdated := [one for one in hits if one.entry.id not in kept]:
             current = _merged(await _successors(memory, current, outdated, query), current)
         current = _merged(current, await _later_about(memory, current, query))
-        if query.which.with_invalid:
-            current = _merged(current, await _since_the_end(memory, current, query))
         relevant = above_relevance_floor(current, question=query.text, has_vectors=not is_degraded)
+        if query.which.with_invalid:
+            # After the floor: what took the place of a relevant fact may share no word with it.
+            relevant = _merged(relevant, await _since_the_end(memory, relevant, query))
         return without_repeated(relevant, question=query.text)
 
     async def _passages(

@@ -392,12 +392,12 @@ class _Rules:
     ) -> Candidate | None:
         """The statement nearest in meaning, or with a value of the expected type."""
         by_text = {one.text: one for one in candidates}
-        recalled = (m.text for m in self._turn.context.memories if m.kind in KNOWLEDGE_KINDS)
+        recalled = [m.text for m in self._turn.context.memories if m.kind in KNOWLEDGE_KINDS]
         nearest = [by_text[text] for text in (*recalled, *_listed(results)) if text in by_text]
         recent = self._told.current[-RECENT_STATEMENTS:]
         if not is_personal(asked):
             return find_possible(asked, candidates, ())
-        return find_nearest(asked, nearest) or find_possible(asked, candidates, recent)
+        return find_nearest(asked, nearest, recalled) or find_possible(asked, candidates, recent)
 
     def _list(self, asked: str, results: Sequence[str]) -> OfflineStep:
         """All tasks or tastes: more than what is recalled for the words of a question."""
