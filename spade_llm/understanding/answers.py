@@ -1150,7 +1150,8 @@ _TURNS = LazyPattern(
     r"\b(?:pick(?:ed)? (?:[\w'’-]+ ){1,3}up|picked up"
     r"|(?:came|come|got|gave|given|brought|sent|handed|took|taken|went|gone|paid|dropped)"
     r" (?:[\w'’-]+ ){0,3}(?:back|off|round|in|over|away|home)"
-    r"|pull(?:ed)? out|call(?:ed)? off|fell through|for good|tied the knot|got (?:married|hitched)"
+    r"|wrote (?:[\w'’-]+ ){1,3}off|pull(?:ed)? out|call(?:ed)? off|fell through|for good"
+    r"|tied the knot|got (?:married|hitched)"
     r"|got rid|sold|traded|swapped|passed|failed|finished|over and done|square|settled|even"
     r"|shut|closed|packed (?:it )?(?:in|up)|jacked (?:it )?in|quit|broke|split up|last of"
     r"|no longer|not any ?more|cancel\w+|scrapped|binned|ditched|never happened"
@@ -1229,6 +1230,7 @@ _PARTED = LazyPattern(
     r"\b(?:let (?:[\w'’-]+ ){1,4}go|got rid|sold|traded|gave|given|passed|handed|retired|left|quit"
     r"|clos(?:ed|ing)|shut|moved|lost|broke|took me off|taken me off|came off|come off|finished"
     r"|stopped|dropped|swapped|switched|flew|packed up|for good|casc(?:ó|ado)"
+    r"|wrote (?:[\w'’-]+ ){1,3}off|written off|siniestro"
     r"|me (?:da|receta|pone)\b"
     r"|went off|gone off|gone|so (?:an?|the|it|we|i|he|she|now)\b"
     r"|instead|no longer|not any ?more|vend\w+|sal(?:í|ió|imos) de|dej(?:é|ó|amos|ado)|pas(?:ó|é) "
@@ -1863,9 +1865,10 @@ _PARENTS = {
 }
 """Relatives, and their parents: relatives of the speaker, too."""
 _HAS_CHILD = LazyPattern(
-    r"\b(?:has|had|have|have had|gave birth to|expecting|tiene|tienen|tuvo|tuvieron|ha tenido"
-    r"|di(?:o|eron) a luz)\b.*\b(?:girls?|boys?|kids?|child(?:ren)?|sons?|daughters?|baby|twins"
-    r"|ni[ñn][oa]s?|hij[oa]s?|beb[eé]s?|gemel[oa]s|melliz[oa]s)\b",
+    r"\b(?:has|had|have|have had|gave birth to|expecting|bec[oa]me an? (?:dad|mum|mom|father|mother"
+    r"|parent)|tiene|tienen|tuvo|tuvieron|ha tenido|ha sido (?:padre|madre)"
+    r"|di(?:o|eron) a luz)\b.*\b(?:girls?|boys?|kids?|child(?:ren)?|sons?|daughters?|twins"
+    r"|ni[ñn][oa]s?|hij[oa]s?|gemel[oa]s|melliz[oa]s)\b",
     _I,
 )
 

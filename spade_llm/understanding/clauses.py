@@ -25,7 +25,7 @@ from spade_llm.understanding.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 MAX_CHARS = 4000
 """Maximum length of a message in characters that is examined; the rest is ignored."""
@@ -1228,6 +1228,7 @@ def _split_message(text: str) -> tuple[Clause, ...]:
         replace(one, kind=ClauseKind.QUESTION) if _is_more_of(before, one) else one
         for before, one in pairwise([clauses[0], *clauses] if clauses else [])
     ]
+    clauses = _with_fragments(clauses)
     return tuple(
         Clause(text=one.text, kind=ClauseKind.UNREAL)
         if one.kind is ClauseKind.STATEMENT
@@ -1235,6 +1236,35 @@ def _split_message(text: str) -> tuple[Clause, ...]:
         else one
         for one in clauses
     )
+
+
+def _with_fragments(clauses: Sequence[Clause]) -> list[Clause]:
+    """The clauses, each with the fragment behind it that only describes what it tells: `picked up
+    the car today! A secondhand Octavia, dark green`, `nos vamos a Islandia. Del 2 al 15 de julio`.
+    """
+    joined: list[Clause] = []
+    for one in clauses:
+        is_fragment = one.kind is ClauseKind.OTHER and not one.is_change
+        if (
+            is_fragment
+            and joined
+            and joined[-1].kind is ClauseKind.STATEMENT
+            and _FRAGMENT.match(one.text)
+        ):
+            text = f"{joined[-1].text}, {one.text[:1].lower()}{one.text[1:]}"
+            joined[-1] = replace(joined[-1], text=text)
+        else:
+            joined.append(one)
+    return joined
+
+
+_FRAGMENT = LazyPattern(
+    r"^(?:an?|una?) (?:[\w'’-]+ ){1,5}[\w'’-]+(?:,|$)"
+    rf"|^(?:(?:from|del?|on|el) )?(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: (?:of|de))?(?: {MONTHS})?"
+    rf" (?:to|till|until|al?|-) (?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: (?:of|de))?(?: {MONTHS})?$",
+    _I,
+)
+"""A noun phrase or a span of days without a verb."""
 
 
 def _without_tag(text: str) -> str:

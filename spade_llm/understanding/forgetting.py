@@ -706,6 +706,8 @@ _REASON_ONLY = LazyPattern(
     _I,
 )
 """The reason of a request: others can read the conversation."""
+_OF_ANYTHING = frozenset({"number"})
+"""Concepts of what many things have, which do not tell which thing is meant."""
 MIN_CLOSEST = 1.0
 """Minimum points of what a request in other forms means: a concept, or the same word."""
 
@@ -721,7 +723,7 @@ def closest(topic: str, statements: Sequence[str]) -> list[int]:
         len(wanted & features(one).concepts)
         + len(stems & stems_of(one)) / 2
         + len(beginnings & _stems(one)) / 2
-        if not _is_other_secret(topic, one)
+        if not (_is_of_another(topic, one) or _is_other_number(topic, one))
         else 0.0
         for one in statements
     ]
@@ -911,7 +913,7 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     possible = {
         number: one
         for number, one in enumerate(statements)
-        if not (_is_other_secret(topic, one) or _is_of_another(topic, one))
+        if not (_is_of_another(topic, one) or _is_other_number(topic, one))
     }
     covered = [
         (len(specific & features(one).concepts) / len(specific), number)
@@ -1026,10 +1028,13 @@ _DONE_BY = LazyPattern(
 )
 
 
-def _is_other_secret(topic: str, statement: str) -> bool:
-    """Check whether a statement tells the password of the wifi, and a topic is a PIN, or a password
-    of something else (`my bank password`)."""
-    wanted, known = concepts_of(topic), features(statement).concepts
+def _is_other_number(topic: str, statement: str) -> bool:
+    """Check whether a statement tells the number of something else (`the card number`: not that of
+    the locker), or the password of the wifi, and a topic is a PIN, or a password of something else
+    (`my bank password`)."""
+    wanted, known = concepts_of(topic) - general(), features(statement).concepts
+    if wanted & known <= _OF_ANYTHING < wanted:
+        return bool(wanted & known)
     is_of_thing = any(map(is_concept, wanted - SECRETS - general()))
     is_secret = bool(wanted & SECRETS) and ("pin" in wanted or is_of_thing)
     return is_secret and "wifi" in known - wanted

@@ -8,6 +8,7 @@ from spade_llm.understanding.answers import (
     Candidate,
     find_about,
     find_answers,
+    find_nearest,
     find_possible,
     group_statements,
     with_closed,
@@ -293,6 +294,31 @@ def test_what_was_just_said_may_answer_a_question_in_unknown_words() -> None:
 
     assert find_possible("what's my religion?", [told], [told.text]) == told
     assert find_possible("what's my religion?", [told], []) is None
+
+
+def test_what_recall_found_by_meaning_may_answer_without_a_common_word() -> None:
+    told = Candidate(text="The lifts freak me out")
+
+    assert find_nearest("what am I scared of?", [told], [told.text]) == told
+    assert find_nearest("what am I scared of?", [told]) is None
+    assert find_nearest("am I scared of dogs?", [told], [told.text]) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "question"),
+    [
+        ("My sister Niamh had a little girl, Maeve", "what's my niece called?"),
+        ("Mi hija Macarena tiene dos niños, Bruno y Alba", "¿cómo se llaman mis nietos?"),
+    ],
+)
+def test_the_child_of_a_relative_is_a_relative(told: str, question: str) -> None:
+    assert answers_of(["My friend Sue has a girl, Ida", told], question) == [told]
+
+
+def test_what_somebody_may_not_eat_is_no_kind_of_car() -> None:
+    told = ["My husband Orville's not supposed to eat spinach"]
+
+    assert answers_of(told, "what kind of car do Orville and I have?") == []
 
 
 @pytest.mark.parametrize(
@@ -727,6 +753,17 @@ def _told(*messages: tuple[str, ...]) -> list[Candidate]:
             "¿qué días descanso?",
             "lunes y martes",
         ),
+        # It ends, comes back or changes hands.
+        (
+            [("The Skoda's at the garage",), ("I picked the Skoda up this afternoon",)],
+            "is the Skoda at the garage?",
+            "picked",
+        ),
+        (
+            [("En agosto nos vamos a vivir a Querétaro",), ("Ya no se hizo lo de Querétaro",)],
+            "¿me voy a mudar a Querétaro?",
+            "no se hizo",
+        ),
         # The same message tells the time of what only its first statement names.
         ([("My shift is the late one", "I'm on from ten till six")], "when's my shift?", "ten"),
     ],
@@ -751,6 +788,7 @@ def test_what_was_told_later_of_the_same_thing_comes_first(
         ("My sons are Rob and Max", "I have two dogs in Hull", "where do my sons live?"),
         ("I drive a Volvo, unit 41", "Next load: pickup Sunday 0500", "what unit do I drive?"),
         ("My knee physio is on Monday", "I booked the tent for 8 May", "when is my knee physio?"),
+        ("My daughter Lucy's got a Mini", "I sold the Fiesta, it's gone", "what does Lucy drive?"),
         (
             "Tengo dos hijos: Gustavo, contador, que vive en Córdoba, y Silvina",
             "Nélida me trajo el libro, pero la máquina de coser sigue en su casa",

@@ -1140,6 +1140,8 @@ def test_a_denial_of_the_same_thing_ends_it(fact: str, denial: str) -> None:
         '"Dear Ms Roe, I write to you about the post. I have taught in Hull for years." is it ok?',
         'sigue este cuento: "Me llamo Blas, tengo mil años y vivo en un pozo"',
         "oh yeah right, I love queueing in the rain. My favourite. Not.",
+        "oh brilliant, I just LOVE being stuck in traffic",
+        "I'm writing a novel and the narrator says: I'm a surgeon, I lost my left eye in Kabul",
         "sí, claro, me encanta madrugar",
         "íbamos a mudarnos a Soria pero al final no",
         "we were going to buy a boat but it fell through",
@@ -1370,8 +1372,30 @@ def test_a_correction_leaves_one_statement(fact: str, correction: str, told: str
 
 
 @pytest.mark.parametrize(
+    ("facts", "correction", "told"),
+    [
+        (["We live at 114 Elm Road", "Dad's at number 27"], "typo, 141", "We live at 141 Elm Road"),
+        (["My cousin is called Ana", "My boss is Tom"], "no, Anna", "My cousin is called Anna"),
+        (
+            ["Njeri is reading law in Eldoret", "I go to choir at Mercy's house"],
+            "I made a mistake earlier: Njeri is in Kisumu",
+            "Njeri is reading law in Kisumu",
+        ),
+    ],
+)
+def test_a_correction_means_the_value_that_it_respells_or_the_being_that_it_names(
+    facts: list[str], correction: str, told: str
+) -> None:
+    assert statements_of([*facts, correction]) == [facts[1], told]
+
+
+@pytest.mark.parametrize(
     ("fact", "message"),
     [
+        ("I lent Luis my torque wrench", "company put me in a Kenworth"),
+        ("I lent Hector my torque wrench", "scratch that on Luis. Fort Riley, not Bliss"),
+        ("the letterbox key is by the lift", "pottery was too messy, I swapped to yoga"),
+        ("Jayden's coach is Faizal", "I mixed him up with the tennis guy"),
         ("I play the piano", "sorry, tired"),
         ("I have a dog", "actually I have a cat too"),
         ("I take coffee with milk", "no sugar"),

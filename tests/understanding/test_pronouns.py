@@ -73,6 +73,18 @@ def test_the_noun_stands_behind_what_refers_to_it() -> None:
     assert told[-1] == "I paid 640 for it (canoe)"
 
 
+def test_its_means_the_thing_that_the_clause_begins_with() -> None:
+    told = statements_of(["The Skoda's at the garage", "Deano's van failed its MOT"])
+
+    assert told[-1] == "Deano's van failed its MOT"
+
+
+def test_the_noun_ends_before_an_adverb() -> None:
+    told = read_message("I saw the GP again, she's pleased").statements
+
+    assert told[-1].text == "The GP's pleased"
+
+
 def test_there_is_the_place_that_was_told_before() -> None:
     told = statements_of(["Our gym is called Fit Zone", "Ole goes there on Mondays"])
 

@@ -387,6 +387,7 @@ def test_usted_may_ask_to_forget() -> None:
         ),
         ("Compré café para el bebé", "compraste café para el bebé"),
         ("José pinta muy bien", "José pinta muy bien"),
+        ("Tomo eutirox, 75 microgramos", "tomas eutirox, 75 microgramos"),
         ("Curro tiene ocho años", "Curro tiene ocho años"),
     ],
 )

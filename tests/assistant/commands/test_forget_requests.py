@@ -728,6 +728,14 @@ def test_a_request_in_other_forms_means_no_fact_of_the_same_day() -> None:
     assert closest("Thursdays", facts) == [0]
 
 
+def test_the_number_of_something_else_is_not_meant() -> None:
+    facts = ["my card ends in 9921", "the locker at the pool is number 64"]
+
+    assert closest("card number", facts) == [0]
+    assert matching("the card number", facts) == []
+    assert closest("mi año de nacimiento", ["Nací en 1979", "Mi mujer nació en 1983"]) == [0]
+
+
 @pytest.mark.parametrize("topic", ["my gym PIN", "my PIN", "my bank password", "the card's PIN"])
 def test_a_secret_of_something_else_is_not_meant(topic: str) -> None:
     facts = ["The wifi password is heron4", "Our dog is called Rex"]

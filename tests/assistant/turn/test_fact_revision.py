@@ -268,6 +268,15 @@ async def test_a_message_that_is_only_compared_changes_nothing(memory: OwnedMemo
     assert await current(memory) == {"I live in Madrid"}
 
 
+async def test_a_fact_of_the_conversation_is_closed_by_an_event_without_a_common_word(
+    memory: OwnedMemory,
+) -> None:
+    entry = await told(memory, "I do nights at the Amazon warehouse")
+    change = message("I handed my notice in and joined the council", entry.content, "it rains")
+
+    assert await revised(FactRevision(memory), change) == {entry.id}
+
+
 async def test_a_fact_that_a_change_has_no_word_of_is_closed(memory: OwnedMemory) -> None:
     visit = "Our dentist is Dr Hale, next visit 12 December at 9:40"
     entry = await told(memory, visit)
