@@ -1947,7 +1947,8 @@ def _shares_name_only(asked: Question, candidate: Candidate) -> bool:
     specific = {one for one in asked.concepts if is_concept(one)} - general() - light() - of_names
     if is_for_value and not asked.expected:
         # "What car do Orville and I have?": what he may not eat is no answer.
-        return bool(_KIND_OF.search(asked.text) and specific and not specific & said.concepts)
+        is_of_kind = bool(asked.names and _KIND_OF.search(asked.text))
+        return is_of_kind and bool(specific) and not specific & said.concepts
     if not asked.names or not specific or (specific <= _ATTRIBUTES and not is_for_value):
         return False
     if (asked.concepts & said.concepts) - of_names - general():
