@@ -706,6 +706,7 @@ _REASON_ONLY = LazyPattern(
     _I,
 )
 """The reason of a request: others can read the conversation."""
+_TO_SPEAKER = LazyPattern(r"\b(?:me|us|mine|nos|m[ií][oa])\b", _I)
 _OF_ANYTHING = frozenset({"number"})
 """Concepts of what many things have, which do not tell which thing is meant."""
 MIN_CLOSEST = 1.0
@@ -719,11 +720,14 @@ def closest(topic: str, statements: Sequence[str]) -> list[int]:
     undated = outside(topic, dates)
     topic = undated if concepts_of(undated) - general() else topic
     wanted, stems, beginnings = concepts_of(topic) - general(), stems_of(topic), _stems(topic)
+    # "My year of birth" is not that of my wife.
+    is_own = bool(OF_OWN.match(topic)) and not concepts_of(topic) & kin()
     points = [
         len(wanted & features(one).concepts)
         + len(stems & stems_of(one)) / 2
         + len(beginnings & _stems(one)) / 2
-        if not (_is_of_another(topic, one) or _is_other_number(topic, one))
+        if not (is_own and _is_of_being(one) and not _TO_SPEAKER.search(one))
+        and not _is_other_number(topic, one)
         else 0.0
         for one in statements
     ]
