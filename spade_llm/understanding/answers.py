@@ -1117,11 +1117,12 @@ def _is_news(asked: Question, new: Candidate, old: Candidate) -> bool:
         return False
     if _has_other_value(asked, new.text, old.text):
         return True
-    if one.is_plan or _tells_turn(asked, new.text, old.text):
-        return not one.is_plan
+    if one.is_plan:
+        return False
     words = set(split_words(new.text))
     told = "; ".join(part for part in _COMMA.split(new.text) if not is_negated(part))
-    if names_besides(asked.text, old.text) & value_key(new.text) and _PARTED.search(told):
+    has_gone = names_besides(asked.text, old.text) & value_key(new.text) and _PARTED.search(told)
+    if has_gone or _tells_turn(asked, new.text, old.text):
         return True
     if _WHO_HAS.search(asked.text) and _HANDED_ON.search(told):
         # "Dan passed the drill on to his son": the answer need not be a name.
@@ -1469,7 +1470,8 @@ def find_nearest(
 ) -> Candidate | None:
     """The first of the candidates, which are in the order of their meaning's similarity to the
     question, if it can be an answer: with a value of the expected type, about the same being, and
-    not known to be about something else.
+    not known to be about something else. `recalled`: texts that a search by meaning found near
+    enough to the question; these may be about what the question names in other words.
     """
     asked = Question.read(question)
     candidates = _without_done(candidates, question)
@@ -1863,7 +1865,7 @@ _PARENTS = {
     "niece": _SIBLINGS,
     "nephew": _SIBLINGS,
 }
-"""Relatives, and their parents: relatives of the speaker, too."""
+"""Relatives of the speaker, and those that their parents are."""
 _HAS_CHILD = LazyPattern(
     r"\b(?:has|had|have|have had|gave birth to|expecting|bec[oa]me an? (?:dad|mum|mom|father|mother"
     r"|parent)|tiene|tienen|tuvo|tuvieron|ha tenido|ha sido (?:padre|madre)"

@@ -950,7 +950,8 @@ def _restated_recently(
     if _COMES_NOW.match(text):
         return None
     verbs = {one for one in split_words(bare) if one in _SPANISH_VERBS or past_verb(one)}
-    for one in _misspelt_first(known[-MAX_BACK:][::-1], bare, types):
+    latest = known[-MAX_BACK:][::-1]
+    for one in latest if _NOW_VALUE.search(text) else _misspelt_first(latest, bare, types):
         # What both name says what is meant, and takes nothing's place.
         new = without_known(bare, types, one)
         if _is_of_other_matter(text, name, one) or not verbs <= set(split_words(one)):
@@ -1122,11 +1123,13 @@ def _said(text: str) -> str:
 def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
     """A recent statement that has a value of the same type, with this value instead; for a value
     without a type the latest statement, with this complement instead."""
+    is_new = bool(_NOW_VALUE.search(value))
     said, value = _said(value), _value(value)
     if not value:
         return None
     types = values_of_part(value)
-    for earlier in _misspelt_first(known[-MAX_BACK:][::-1], value, types):
+    latest = known[-MAX_BACK:][::-1]
+    for earlier in latest if is_new else _misspelt_first(latest, value, types):
         spans = values_in_place_of(value, types, earlier)
         tail = COPULA.match(earlier)
         if tail and types.keys() & spans.keys() and _is_whole(tail["tail"], value, types):
