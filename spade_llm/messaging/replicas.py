@@ -210,6 +210,8 @@ class ReplicaSet:
         """Beginning of the time in which it renewed its row regularly."""
         self._sessions, self._joined_session = 0, -1
         self._is_leaving = self._has_left = self._has_row = False
+        self._takes_all = False
+        """True if it has taken what it held for replicas that leave, too."""
         self._scan_at_s = 0.0
         self._will_take: Callable[[str, float], bool] = lambda _key, _at: False
         """True for the conversation owner and the arrival of a message that this replica has to
@@ -257,7 +259,7 @@ class ReplicaSet:
     def is_answered_here(self, key: str) -> bool:
         """True if a message of this conversation owner is answered here: we own it, or a request of
         it still runs here after it was given to another replica."""
-        if self._is_last:
+        if self._takes_all and self._is_last:
             return True  # Each of the last ones takes all: the answer log has one of them do it.
         if key in self._busy:
             return False
@@ -268,7 +270,7 @@ class ReplicaSet:
 
     def hold(self, key: str, request: tuple[str, str], item: object) -> None:
         """Keep a message of another replica's, by its full sender and id, for HOLD_S."""
-        if self._is_leaving:
+        if self._has_left:
             return
         logger.debug("request %s: held for one of %s", request[1], self._members)
         self._number += 1
@@ -311,16 +313,29 @@ class ReplicaSet:
             assert self.work is not None
             try:
                 await self._renew()
+                await self._take_all_if_last()
+                # What comes until they know is answered here: no other replica would.
+                await asyncio.sleep(SETTLE_S)
+                await self._renew()  # Another one may leave since.
+                await self._take_all_if_last()
             except StorageFailed as error:
                 logger.warning("leaving without notice, others wait for the lease: %s", error)
-            # What comes until they know is answered here: no other replica would.
-            await asyncio.sleep(SETTLE_S)
             if not self._is_last:
                 self._members = ()
             # The server stores what comes while none is there; this one answers what came before.
             await self.work.until_hidden()
         self._members, self._has_left = (), True
         self._held.clear()
+
+    async def _take_all_if_last(self) -> None:
+        """Take what came for replicas that have left, or leave, too, if none stays to do it. One
+        that leaves adopts no changes of membership."""
+        if self._takes_all or not self._is_last:
+            return
+        served = await self._served(lambda one: True)
+        # Without a wait from here on: what comes next must stand behind what is taken here.
+        self._takes_all = True
+        self._take_over([], self._pop_held(lambda one: True, served))
 
     async def close(self) -> None:
         """Give up all claims that are left, and the membership."""
@@ -372,6 +387,8 @@ class ReplicaSet:
         if is_new_session or self._renewed_s > lease_until_s:
             self._members = ()
             self._quiet_until_s = self._renewed_s + (SETTLE_S if len(living) > 1 else 0.0)
+        if self._is_leaving:
+            await self._take_all_if_last()
         is_sure = not self._is_missing_one or self._renewed_s >= self._steady_since_s + LEASE_S
         if is_sure and self._renewed_s >= self._quiet_until_s and not self._is_leaving:
             await self._follow(living)

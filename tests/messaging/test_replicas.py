@@ -647,6 +647,27 @@ async def test_the_last_replicas_answer_all_until_the_server_sends_them_no_more_
 
 
 @pytest.mark.thorough
+async def test_what_was_held_for_a_replica_that_left_is_taken_by_one_that_leaves_after_it(
+    postgres: PostgresProcess,
+) -> None:
+    async with replicas(postgres, "both-leave", "a", "b") as (a, b):
+        ada = person_of(a)
+        # Its heartbeats are late, as on a busy machine: it has not seen that the other one leaves.
+        assert b.replica._beating is not None
+        b.replica._beating.cancel()
+        a.work.is_hidden.set()
+        b.work.is_hidden.set()
+        await a.replica.leave()
+        assert not b.replica.is_answered_here(ada)
+        b.replica.hold(ada, (f"{ada}/phone", "1"), "are you there?")
+
+        leaving = asyncio.create_task(b.replica.leave())
+        await until(lambda: b.work.taken == ["are you there?"])
+        assert b.replica.is_answered_here(ada)
+        await leaving
+
+
+@pytest.mark.thorough
 async def test_a_replica_that_leaves_others_behind_answers_no_more_while_the_server_hides_it(
     postgres: PostgresProcess,
 ) -> None:
