@@ -1142,9 +1142,16 @@ def _tells_turn(asked: Question, new: str, old: str) -> bool:
     the van up`."""
     if _FOR_VALUE.search(asked.text) or not _TURNS.search(new):
         return False
-    if names := asked.names & value_key(old):
-        return names <= value_key(new)
-    return bool(stems_of(asked.text) & stems_of(old) & stems_of(new) - light() - kin() - _TIMES)
+    names = asked.names & value_key(old)
+    if not names:
+        return bool(stems_of(asked.text) & stems_of(old) & stems_of(new) - light() - kin() - _TIMES)
+    subject = leading_noun(old)
+    if subject and subject.is_being and value_key(subject.text) & names:
+        # Of a person, anything may be told: "Ben passed his test" for "does Ben like football?".
+        meant = (asked.concepts | features(old).concepts) - general() - light() - kin()
+        if not (meant - concepts_of(" ".join(names))) & features(new).concepts:
+            return False
+    return names <= value_key(new)
 
 
 _TURNS = LazyPattern(

@@ -789,6 +789,8 @@ def test_what_was_told_later_of_the_same_thing_comes_first(
         ("I drive a Volvo, unit 41", "Next load: pickup Sunday 0500", "what unit do I drive?"),
         ("My knee physio is on Monday", "I booked the tent for 8 May", "when is my knee physio?"),
         ("My daughter Lucy's got a Mini", "I sold the Fiesta, it's gone", "what does Lucy drive?"),
+        ("Ben likes football", "Ben passed his driving test", "does Ben like football?"),
+        ("Ben is vegan", "I paid Ben back", "is Ben vegan?"),
         (
             "Tengo dos hijos: Gustavo, contador, que vive en Córdoba, y Silvina",
             "Nélida me trajo el libro, pero la máquina de coser sigue en su casa",
