@@ -790,6 +790,8 @@ def test_any_text_can_be_read(text: str, earlier: list[str]) -> None:
 )
 def test_long_messages_are_read_in_linear_time(unit: str, end: str, begin: str) -> None:
     text = begin + unit * (4000 // len(unit)) + end
+    # Expressions are compiled at their first use.
+    read_message("I live at 4 Elm Road, and Ann is what she was", ["Ann is my boss"])
 
     started_s = time.process_time()
     read_message(text, ["Ann is my boss"])
