@@ -55,6 +55,7 @@ class Kind(StrEnum):
 
 ASKED_LATER = frozenset({Kind.ASKED, Kind.PAST})
 CHANGING = frozenset({Kind.CHANGED, Kind.FORGET, Kind.WHICH})
+"""Lines that change or delete what was told before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

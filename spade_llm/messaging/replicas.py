@@ -311,21 +311,24 @@ class ReplicaSet:
         self._is_leaving = True
         if self._is_connected() and self._has_row:
             assert self.work is not None
-            try:
-                await self._renew()
-                await self._take_all_if_last()
-                # What comes until they know is answered here: no other replica would.
-                await asyncio.sleep(SETTLE_S)
-                await self._renew()  # Another one may leave since.
-                await self._take_all_if_last()
-            except StorageFailed as error:
-                logger.warning("leaving without notice, others wait for the lease: %s", error)
+            await self._tell_leaving()
+            # What comes until they know is answered here: no other replica would.
+            await asyncio.sleep(SETTLE_S)
+            await self._tell_leaving()  # Another one may leave since.
             if not self._is_last:
                 self._members = ()
             # The server stores what comes while none is there; this one answers what came before.
             await self.work.until_hidden()
         self._members, self._has_left = (), True
         self._held.clear()
+
+    async def _tell_leaving(self) -> None:
+        """Renew our row, which says that this replica leaves, and take all if it is the last."""
+        try:
+            await self._renew()
+            await self._take_all_if_last()
+        except StorageFailed as error:
+            logger.warning("leaving without notice, others wait for the lease: %s", error)
 
     async def _take_all_if_last(self) -> None:
         """Take what came for replicas that have left, or leave, too, if none stays to do it. One
@@ -387,10 +390,10 @@ class ReplicaSet:
         if is_new_session or self._renewed_s > lease_until_s:
             self._members = ()
             self._quiet_until_s = self._renewed_s + (SETTLE_S if len(living) > 1 else 0.0)
+        is_sure = not self._is_missing_one or self._renewed_s >= self._steady_since_s + LEASE_S
         if self._is_leaving:
             await self._take_all_if_last()
-        is_sure = not self._is_missing_one or self._renewed_s >= self._steady_since_s + LEASE_S
-        if is_sure and self._renewed_s >= self._quiet_until_s and not self._is_leaving:
+        elif is_sure and self._renewed_s >= self._quiet_until_s:
             await self._follow(living)
 
     async def _is_present(self, *, is_new_session: bool) -> bool:

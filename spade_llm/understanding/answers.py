@@ -1154,20 +1154,22 @@ def _tells_turn(asked: Question, new: str, old: str) -> bool:
     return names <= value_key(new)
 
 
+_GONE = (
+    r"got rid|sold|traded|swapped|finished|shut|quit|broke|wrote (?:[\w'’-]+ ){1,3}off|for good"
+    r"|no longer|not any ?more|cerr(?:ó|ado|aron)"
+)
+"""Words for the end of a thing, or for its change of hands, in any sentence."""
 _TURNS = LazyPattern(
     r"\b(?:pick(?:ed)? (?:[\w'’-]+ ){1,3}up|picked up"
     r"|(?:came|come|got|gave|given|brought|sent|handed|took|taken|went|gone|paid|dropped)"
     r" (?:[\w'’-]+ ){0,3}(?:back|off|round|in|over|away|home)"
-    r"|wrote (?:[\w'’-]+ ){1,3}off|pull(?:ed)? out|call(?:ed)? off|fell through|for good"
-    r"|tied the knot|got (?:married|hitched)"
-    r"|got rid|sold|traded|swapped|passed|failed|finished|over and done|square|settled|even"
-    r"|shut|closed|packed (?:it )?(?:in|up)|jacked (?:it )?in|quit|broke|split up|last of"
-    r"|no longer|not any ?more|cancel\w+|scrapped|binned|ditched|never happened"
+    rf"|{_GONE}|pull(?:ed)? out|call(?:ed)? off|fell through|tied the knot|got (?:married|hitched)"
+    r"|passed|failed|over and done|square|settled|even|closed|packed (?:it )?(?:in|up)"
+    r"|jacked (?:it )?in|split up|last of|cancel\w+|scrapped|binned|ditched|never happened"
     r"|de vuelta|otra vez en|me (?:la|lo|las|los) (?:trajo|trajeron|ha traído|devolvi\w+)"
     r"|devuelt\w+|recog(?:í|ió|ido|imos)|vend(?:í|ió|ido|imos)|anul\w+|no se hizo|no va a haber"
     r"|no se hace|se cay[oó]|se ha caído|se acab[oó]|para siempre|en paz|a mano|pagad[oa]"
-    r"|saldad[oa]"
-    r"|cerr(?:ó|ado|aron)|aprob(?:é|ó|ado)|suspend(?:í|ió|ido)|se cas(?:ó|aron)|nos casamos"
+    r"|saldad[oa]|aprob(?:é|ó|ado)|suspend(?:í|ió|ido)|se cas(?:ó|aron)|nos casamos"
     r"|termin(?:é|ó|ado|amos)|acab(?:é|ó|ado|amos))\b",
     _I,
 )
@@ -1235,14 +1237,13 @@ _COMMA = re.compile(r"[,;:] (?:and |y )?")
 
 
 _PARTED = LazyPattern(
-    r"\b(?:let (?:[\w'’-]+ ){1,4}go|got rid|sold|traded|gave|given|passed|handed|retired|left|quit"
-    r"|clos(?:ed|ing)|shut|moved|lost|broke|took me off|taken me off|came off|come off|finished"
-    r"|stopped|dropped|swapped|switched|flew|packed up|for good|casc(?:ó|ado)"
-    r"|wrote (?:[\w'’-]+ ){1,3}off|written off|siniestro"
+    rf"\b(?:let (?:[\w'’-]+ ){{1,4}}go|{_GONE}|gave|given|passed|handed|retired|left"
+    r"|clos(?:ed|ing)|moved|lost|took me off|taken me off|came off|come off"
+    r"|stopped|dropped|switched|flew|packed up|casc(?:ó|ado)|written off|siniestro"
     r"|me (?:da|receta|pone)\b"
     r"|went off|gone off|gone|so (?:an?|the|it|we|i|he|she|now)\b"
-    r"|instead|no longer|not any ?more|vend\w+|sal(?:í|ió|imos) de|dej(?:é|ó|amos|ado)|pas(?:ó|é) "
-    r"|pasado|cerr(?:ó|ado|aron)|jubil\w+|traspas\w+|se ocupa|endosado|cambi\w+|quit(?:ó|ado|aron)"
+    r"|instead|vend\w+|sal(?:í|ió|imos) de|dej(?:é|ó|amos|ado)|pas(?:ó|é) "
+    r"|pasado|jubil\w+|traspas\w+|se ocupa|endosado|cambi\w+|quit(?:ó|ado|aron)"
     r"|de modo que|as[ií] que|conque|por lo que|ya no|se (?:ha )?(?:ido|fue|march\w+|mud\w+))\b",
     _I,
 )

@@ -950,8 +950,7 @@ def _restated_recently(
     if _COMES_NOW.match(text):
         return None
     verbs = {one for one in split_words(bare) if one in _SPANISH_VERBS or past_verb(one)}
-    latest = known[-MAX_BACK:][::-1]
-    for one in latest if _NOW_VALUE.search(text) else _misspelt_first(latest, bare, types):
+    for one in _misspelt_first(known, text, bare, types):
         # What both name says what is meant, and takes nothing's place.
         new = without_known(bare, types, one)
         if _is_of_other_matter(text, name, one) or not verbs <= set(split_words(one)):
@@ -1123,13 +1122,11 @@ def _said(text: str) -> str:
 def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
     """A recent statement that has a value of the same type, with this value instead; for a value
     without a type the latest statement, with this complement instead."""
-    is_new = bool(_NOW_VALUE.search(value))
-    said, value = _said(value), _value(value)
+    text, said, value = value, _said(value), _value(value)
     if not value:
         return None
     types = values_of_part(value)
-    latest = known[-MAX_BACK:][::-1]
-    for earlier in latest if is_new else _misspelt_first(latest, value, types):
+    for earlier in _misspelt_first(known, text, value, types):
         spans = values_in_place_of(value, types, earlier)
         tail = COPULA.match(earlier)
         if tail and types.keys() & spans.keys() and _is_whole(tail["tail"], value, types):
@@ -1150,17 +1147,21 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
     return _with_complement(known[-1], value, said)
 
 
-def _misspelt_first(latest: Sequence[str], value: str, types: Spans) -> Sequence[str]:
-    """The statements (`latest` first), before them the one of which a correction only respells the
-    value: `no, 141` means `114 Cedar Avenue`, whatever number was told after it."""
+def _misspelt_first(known: Sequence[str], text: str, value: str, types: Spans) -> Sequence[str]:
+    """The MAX_BACK latest statements, latest first, but before them that of which a correction
+    (`text`) only respells the value: `no, 141` means `114 Cedar Avenue`, whatever number was told
+    after it. A value that holds `now` respells none."""
+    latest = known[-MAX_BACK:][::-1]
+    if not types or _NOW_VALUE.search(text):
+        return latest
+    new = [value[start:end] for found in types.values() for start, end in found]
 
     def is_respelt(earlier: str) -> bool:
         spans = values_in_place_of(value, types, earlier)
         old = [earlier[start:end] for found in spans.values() for start, end in found]
-        new = [value[start:end] for found in types.values() for start, end in found]
         return any(_is_respelling(one, other) for one in new for other in old)
 
-    return sorted(latest, key=lambda one: not is_respelt(one)) if types else latest
+    return sorted(latest, key=lambda one: not is_respelt(one))
 
 
 def _is_respelling(value: str, old: str) -> bool:

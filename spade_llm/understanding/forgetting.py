@@ -1037,9 +1037,9 @@ def _is_other_number(topic: str, statement: str) -> bool:
     the locker), or the password of the wifi, and a topic is a PIN, or a password of something else
     (`my bank password`)."""
     wanted, known = concepts_of(topic) - general(), features(statement).concepts
-    if wanted & known <= _OF_ANYTHING < wanted:
-        return bool(wanted & known)
-    is_of_thing = any(map(is_concept, wanted - SECRETS - general()))
+    if wanted & known == _OF_ANYTHING < wanted:
+        return True
+    is_of_thing = any(map(is_concept, wanted - SECRETS))
     is_secret = bool(wanted & SECRETS) and ("pin" in wanted or is_of_thing)
     return is_secret and "wifi" in known - wanted
 

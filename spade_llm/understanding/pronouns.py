@@ -139,7 +139,8 @@ _ARTICLE = LazyPattern(
 _STOPS = LazyPattern(
     rf"(?:{FINITE}|at|in|on|for|with|from|to|by|who|that|which|because|so|but|and|then|as|of"
     r"|en|con|por|para|al?|que|porque|pero|y|e|i|i['’]\w+|we|me|called|named|llamad[oa]|cada|se|te"
-    r"|le|lo|nos|esta|just|also|up|down|again|after|before|yesterday|today|tonight|last|ayer|hoy|anoche|otra)$",
+    r"|le|lo|nos|esta|just|also|up|down|again|after|before|yesterday|today|tonight|last|ayer|hoy"
+    r"|anoche|otra)$",
     _I,
 )
 """Words at which a noun phrase ends."""

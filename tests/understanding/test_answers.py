@@ -315,7 +315,7 @@ def test_the_child_of_a_relative_is_a_relative(told: str, question: str) -> None
     assert answers_of(["My friend Sue has a girl, Ida", told], question) == [told]
 
 
-def test_what_somebody_may_not_eat_is_no_kind_of_car() -> None:
+def test_a_diet_is_no_kind_of_car() -> None:
     told = ["My husband Orville's not supposed to eat spinach"]
 
     assert answers_of(told, "what kind of car do Orville and I have?") == []
