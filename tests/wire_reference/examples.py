@@ -156,14 +156,14 @@ SESSION_EXAMPLES = (
         about="Deletes some of the caller's memories.",
     ),
     Example(
-        request=SessionsClient._clear_messages.body(sessions=(THREAD,)),
-        answer=SessionsClient._clear_messages.response,
-        about="Deletes the messages of sessions and keeps what was learned from them.",
-    ),
-    Example(
         request=SessionsClient.clear.body(session=THREAD),
         answer=SessionsClient.clear.response,
         about="Deletes a session: its messages and its memories.",
+    ),
+    Example(
+        request=SessionsClient._clear_messages.body(sessions=(THREAD,)),
+        answer=SessionsClient._clear_messages.response,
+        about="Deletes the messages of sessions and keeps what was learned from them.",
     ),
     Example(
         request=SessionsClient.forget_everything.body(),
