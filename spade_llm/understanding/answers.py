@@ -35,6 +35,7 @@ from spade_llm.understanding.replacement import (
     have_different_bearers,
     have_different_owners,
     is_beside,
+    is_year,
     key_of_being,
     names_other_of_kind,
     owner_of,
@@ -262,13 +263,16 @@ _FOR_VALUE = LazyPattern(rf"\b(?:{_WH_ENGLISH}(?:['’]?s)?|{_WH_OTHER}|ad[oó]n
 _LONG_NUMBER = re.compile(r"(?<![\w.,:])\d{3,}(?![\w.,:]*\d)")
 _COLOUR = LazyPattern(r"\bcolou?r|\bcolor", _I)
 _BEFORE = LazyPattern(
-    r"\b(?:before|previous(?:ly)?|used? to|formerly|(?:old(?:er)?|last) (?=job|van|address"
+    r"\b(?:before|previous(?:ly)?|used to|did(?:n['’]t)? (?:[\w'’-]+ ){1,3}use to|formerly"
+    r"|(?:old(?:er)?|last) (?=job|van|address"
     r"|phone|car|boss"
     r"|flat|house|school|team|manager|number|email|password|code|gym|bank|doctor|dentist|price|rent"
     r"|size)"
-    r"|(?:was|were) (?:the|my|our) (?:old|former|first)|original(?:ly|mente)?|initial(?:ly)?"
+    r"|(?:was|were) (?:the|my|our) (?:old|former|first)|(?:was|were) (?:i|we) ever"
+    r"|have (?:i|we) ever been|alguna vez (?:he sido|fui|fuimos)|(?:he sido|fui) alguna vez"
+    r"|original(?:ly|mente)?|initial(?:ly)?"
     r"|inicial(?:mente)?|at first|al principio"
-    r"|antes|anterior(?:mente)?|sol[ií]a|use to|primero(?! de)|hab[ií]a(?:mos)? \w+[dt]o"
+    r"|antes|anterior(?:mente)?|sol[ií]a|primero(?! de)|hab[ií]a(?:mos)? \w+[dt]o"
     r"|first(?=\W*$| (?:choose|pick|say|plan|tell|want)))\b",
     _I,
 )
@@ -705,7 +709,10 @@ def _scored(
     if head := _ASKED_NOUN.match(asked.text):
         # "My seat is 23C" for "what seat am I in on the flight?", not when the flight is.
         noun = stems_of(head["noun"] or head["noun2"])
-        scored = _preferred(asked, scored, lambda text: bool(noun & stems_of(text)))
+        former = {one.text for _, _, one in scored if asked.wants_before and one.is_closed}
+        scored = _preferred(
+            asked, scored, lambda text: bool(noun & stems_of(text)) or text in former
+        )
     is_of_taste = is_negated(asked.text) or "dislike" in asked.concepts
     if _FOR_VALUE.search(asked.text) and not is_of_taste:
         scored = [one for one in scored if not _denies_beside(one[2], scored)]
@@ -877,8 +884,8 @@ def _follower(
 
 
 def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The statements behind one, latest first, without those of what was so long ago, of another
-    person, and denials of something else."""
+    """The statements behind one, latest first, without those of its message, of what was so long
+    ago, of another person, and denials of something else."""
     behind = candidates[candidates.index(earlier) + 1 :]
     least_fitting = _less_fitting(asked, earlier.text)
     return [
@@ -886,6 +893,7 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
         for one in reversed(behind)
         if not (
             _USED_TO.search(one.text)
+            or one.is_of_same_message(earlier)
             or not _may_be_of_same(asked, _joined(_message_of(one, behind)), earlier.text)
             or _less_fitting(asked, one.text) > least_fitting
             or have_different_bearers(one.text, earlier.text)
@@ -968,6 +976,7 @@ def _has_other_answer(asked: Question, new: str, old: str) -> bool:
         days = [said.values_of(ValueType.DAY) or frozenset() for said in (one, other)]
         # "Mondays and Tuesdays" after "Mondays".
         is_more = ValueType.DAY in kinds and days[1] and days[0] - days[1]
+        is_more = is_more and is_year(days[0]) == is_year(days[1])
         return bool(is_more) or any(_has_other(one, other, kind) for kind in kinds)
     if _WHERE.search(asked.text) or _WHO_HAS.search(asked.text):
         is_place = bool(_PLACE.search(new) and _PLACE.search(old))
@@ -1389,7 +1398,9 @@ _HELD_BY_ONE = frozenset({"position", "profession", "study", "subject", "work"})
 def _has_other(one: Features, other: Features, kind: ValueType) -> bool:
     """Check whether both statements have values of a type, each one that the other has not."""
     new, old = _values(one, kind), _values(other, kind)
-    return bool(new and old and new - old and old - new)
+    if not new or not old or (kind is ValueType.DAY and is_year(new) != is_year(old)):
+        return False
+    return bool(new - old and old - new)
 
 
 def _values(said: Features, kind: ValueType) -> frozenset[str] | None:
@@ -1617,6 +1628,13 @@ _LEARNT = frozenset({"speak", "instrument", "degree", "university"})
 
 def _less_fitting(asked: Question, text: str) -> float:
     """Penalty of a statement that answers a question only if no other one does."""
+    owned = _BEING_OF_BEING.match(text)
+    being = concepts_of(owned["being"] or owned["being2"]) & kin() if owned else frozenset()
+    if owned and being and not (being & asked.concepts or asked.names - value_key(owned[0])):
+        # "My brother's friend is a butcher" for "what does my brother do?"
+        return PENALTY
+    if _WHICH_YEAR.search(asked.text):
+        return 0.0 if _YEAR.search(text) else SMALL_PENALTY
     if not _WHICH_THING.search(asked.text):
         return 0.0
     said = features(text)
@@ -1631,6 +1649,12 @@ def _less_fitting(asked: Question, text: str) -> float:
     return of_class + SMALL_PENALTY * sum(map(bool, penalties))
 
 
+_BEING_OF_BEING = LazyPattern(
+    r"^(?:my|our) [\w-]+(?: (?-i:[A-Z])[\w-]+)?['’]s (?P<being>[\w-]+)\b"
+    r"|^(?:el|la) (?P<being2>[\w-]+) de (?:mi|nuestr[oa]) ",
+    _I,
+)
+"""A being that is one of another being's: `my brother's friend`."""
 _OF_A_THING = frozenset({
     "numberplate", "insurance", "exam", "subscription", "price", "graduation", "save", "commute",
 })  # fmt: skip
@@ -1639,6 +1663,8 @@ _TOWN = LazyPattern(
     r"\b(?:town|city|where .*\b(?:live|home)|ciudad|localidad|poblaci[oó]n|pueblo|d[oó]nde vivo)\b",
     _I,
 )
+_WHICH_YEAR = LazyPattern(r"\b(?:(?:what|which) year|qu[eé] a[ñn]o)\b", _I)
+_YEAR = LazyPattern(r"\b(?:19|20)\d\d\b")
 _FOR_HOURS = LazyPattern(r"\b(?:hours|times?|shifts?|horas?|horarios?|jornada|turno)\b", _I)
 _JOBS = frozenset({"work", "profession"})
 _HOURS = LazyPattern(
@@ -2298,7 +2324,7 @@ _FIRST_PERSON = LazyPattern(
     _I,
 )
 _PAST_QUESTION = LazyPattern(
-    r"\b(?:did|was|were|had)\b|^[¿\s]*(?:[^\W\d_]+ ){1,3}?"
+    r"\b(?:did|was|were|had)\b(?! (?:[\w'’-]+ ){1,3}born\b)|^[¿\s]*(?:[^\W\d_]+ ){1,3}?"
     r"(?!compañía|policía|energía|batería|geografía|fotografía|alegría|garantía|categoría|teoría"
     r"|(?-i:[A-ZÁÉÍÓÚÑ])|\w{3,}ería(?<!quería))[^\W\d_]{2,}(?:aba|ía)[ns]?\b"
     r"|\bera[ns]?\b",
@@ -2342,6 +2368,11 @@ def _weight(concept: str) -> float:
 def _asks_for_former(question: str) -> bool:
     """Check whether a question asks for a former value: `where did I live before?`."""
     return bool(_BEFORE.search(question) or _GIVEN_UP.search(question))
+
+
+def asks_whether_before(question: str) -> bool:
+    """Check whether a question asks if something was so once: `was I ever vegan?`."""
+    return bool(_BEFORE.search(question)) and not _FOR_VALUE.search(question)
 
 
 def asks_about_past(question: str) -> bool:

@@ -153,6 +153,7 @@ _LEAD_OUT = LazyPattern(
     r"|gracias|por favor|porfa|besos|ya sabes|an[oó]talo|ap[uú]ntalo|, vale|, eh"
     r"|(?<!\bmi )(?<!\btu )(?<!\bsu )(?<!\bla )(?<!\buna )(?<!\bel )(?<!\bun )t[ií][oa]"
     r"|(?<!\bes )(?<!decir )(?<!\bdigo )(?<!\bdice )(?<!saber )la verdad"
+    r"|(?<=[,.!] )(?:por fin|al fin|at last|finally)"
     r"|imag[ií]nate|f[ií]jate|qu[eé] (?:palo|rollo|pena|l[aá]stima|bien|guay|fuerte)"
     rf"|(?<=, )(?:so |very |i['’]?m |we['’]?re |(?:the|my|our) \w+ (?:is|are|was|were) )+{_FEELING}"
     rf"|menud[oa] [^\W\d_]+|[:;]-?[)(DP]|{EMOJI}+)[\s.!]*$",
@@ -170,6 +171,7 @@ _CHANGE_LEAD_OUT = LazyPattern(
 _CORRECTED_VALUE = r"(?:(?:that|it)['’]?s |es )?(?P<{}>(?:[^\s,*]+ ){{0,3}}[^\s,*]+(?:,\d+)?)"
 _CORRECTED = LazyPattern(
     rf"^\*(?=\w){_CORRECTED_VALUE.format('starred')}[.!]*$"
+    rf"|^{_CORRECTED_VALUE.format('starred2')}\*(?:[,.!]+(?: .*)?)?$"
     rf"|^{_CORRECTED_VALUE.format('excused')}, (?:sorry|perd[oó]n)[.!]*$",
     _I,
 )
@@ -210,6 +212,10 @@ _CHANGE_LEAD_IN = LazyPattern(
     r"|(?:(?:lo|la|eso) )?(?:ha|han) cambiado(?=\s*[,.:;–—])"
     r"|ha cambiado a(?= (?:\S+ ){0,2}\S+$)|(?:ya no|not any ?more"
     r"|no longer)(?=\s*,)"
+    r"|(?:i |i['’]ve )?(?:typed|wrote|written|put|spelt|spelled|gave|told) (?:you )?"
+    r"(?:it|that|the \w+) wrong(?:ly)?(?=\s*[,.:;–—-])"
+    r"|(?:l[ao] |me )?(?:escrib[ií]|puse|he escrito|he puesto"
+    r"|apunt[eé]|tecle[eé]|dije) mal(?=\s*[,.:;–—-])"
     r")\b(?:\s*[,.!:;–—-]+\s*(?:que )?|\s+(?=\S)))+",
     _I,
 )
@@ -663,7 +669,10 @@ _UNREAL = LazyPattern(
     r"|(?:maybe|perhaps) (?:i|my|our|the|(?-i:[A-Z])\w+(?:['’]s)? \w+)"
     r"|si (?:[^\W\d_]+ ){0,2}?[^\W\d_]+(?:[aei]ra|[aáeéií]ramos|[aeié]ran)\b"
     r"|si (?:alg[uú]n d[ií]a\b|[^\W\d_]+o(?: [^,;]+)?,? (?:me|nos) [^\W\d_]+(?:o|mos)\b"
-    r"|yo |no |me |fuera|tuvier|viv|trabaj|pudier|gan|tocar)|ojal[aá]"
+    # "Ceno a las ocho, si no duermo mal": or else.
+    r"|yo |(?<!, si )no "
+    r"|(?<=, si )no (?!\w+o\b|me\b|nos\b|luego\b|despu[eé]s\b)"
+    r"|me |fuera|tuvier|viv|trabaj|pudier|gan|tocar)|ojal[aá]"
     r"|sup[oó]n\w*|(?:pon|ponte|ponle|pongamos|digamos) que|hag[aá](?:mos|s)? de cuenta"
     r"|haz de cuenta"
     r"|assum(?:e|ing)|imag[ií]n\w+ (?:que|si|t[uú])\b|como si|en (?:el|un|mi|este) (?:juego|cuento"
@@ -706,6 +715,8 @@ _SMALL_TALK_PHRASE = (
     r"|i (?:mixed|muddled|confused) (?:him|her|it|them|that|the two)(?: up)?(?: with .{,40})?"
     r"|i (?:mis(?:read|heard|typed|remembered)) (?:it|that|the \w+)"
     r"|(?:i )?(?:read|got|had) (?:it|that|the \w+) wrong"
+    r"|se me (?:fue|ha ido|escap[oó]) (?:el dedo|la mano|la tecla)"
+    r"|me (?:com[ií]|he comido) (?:una|el|la|las) (?:letra|orden|tilde|acento)s?(?: de .{,30})?"
     r"|(?:l[ao]s?|me|siempre) (?:l[ao]s? )?(?:confund\w+|he confundido|le[ií] mal)(?: con .{,40})?"
     r"|mate|man|dude|buddy|pal|bro|love|guys|my friend|maj[oa]|guap[oa]|crack|amig[oa]"
     r"|colega|t[ií][oa]|jefe|(?:nice|good) (?:one|work|job|stuff)|well done|bien hecho|buen trabajo"
@@ -786,7 +797,7 @@ _OWN_SPANISH = LazyPattern(
     r"|por las? \w+|al mediod[ií]a|de (?:noche|d[ií]a)|cada \w+|a las? \w+"
     # More of them would be tried in too many ways: `en` has one word behind it or two.
     r"|(?:antes|despu[eé]s) de \w+),? ){0,8}"
-    r"(?:(?:me|nos|le|la|lo|se) )?"
+    r"(?:(?:me|nos|les?|l[ao]s?|se) )?"
     r"(?:soy|estoy|tengo|vivo|voy|hago|s[eé]|he|hemos|somos|tenemos|vamos|estamos|fui|tuve"
     r"|estuve|hice|puedo|quiero"
     r"|mi|mis|nuestr[oa]s?|gustan?|encantan?|llamo|duele|duelen|toca|(?!tiempo|vuelo|precio"
@@ -1165,6 +1176,7 @@ _SECOND_VERB_ES = LazyPattern(
     r" (?P<rest>(?!(?:se )?(?:(?:ha|han) (?:entrado|venido|llegado|nacido|salido|aparecido|muerto)"
     r"|viene|llega|entra|nace|sale)n? (?:una?|mis?|el|la|los|las|otr[oa]|(?-i:[A-ZÁÉÍÓÚÑ])))"
     r"(?!(?:ahora|ya) (?:est[aá]|vive|va|viene|trabaja) (?-i:[A-ZÁÉÍÓÚÑ]))"
+    r"(?!(?:ahora|ya) (?:me|nos) [^\W\d_]+[ae] (?:el|la|los|las|mis?) [\w-]+ (?-i:[A-ZÁÉÍÓÚÑ]))"
     rf"(?:(?:no|ya|ahora|tambi[eé]n|se|les?|l[ao]s?) )*(?:{THIRD_SPANISH}"
     r"|(?<=se )[^\W\d_]{3,}[ae]n?"
     rf"|{_HELPS}) \S.*)$",
@@ -1754,7 +1766,7 @@ def _without_lead_in(text: str) -> tuple[str, bool]:
     """The text without lead-ins, and whether one of them announces a change."""
     bare = text if _GRADED.search(text) else _CHANGE_LEAD_OUT.sub("", text)
     if found := _CORRECTED.match(text):
-        bare = found["starred"] or found["excused"]
+        bare = found["starred"] or found["starred2"] or found["excused"]
     text, is_change = bare or text, bool(bare) and bare != text
     while True:
         shorter = _LEAD_IN.sub("", text)

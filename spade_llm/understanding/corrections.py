@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from spade_llm.understanding.replacement import (
     EXCLUSIVE,
     INTRODUCES,
     REASON,
+    YEAR_DIGITS,
     Statement,
     have_different_owners,
     household_of,
@@ -28,6 +28,7 @@ from spade_llm.understanding.replacement import (
     names_other_medicine,
     replaces,
 )
+from spade_llm.understanding.spelling import is_respelling
 from spade_llm.understanding.substitution import (
     CLASSES,
     DATED,
@@ -75,10 +76,6 @@ MAX_TAIL_WORDS = 4
 """Maximum length in words of a complement that is replaced as a whole: a longer one says more than
 the value that is corrected."""
 
-MIN_RESPELT_CHARS = 3
-"""Minimum length of values that may differ by a slip."""
-MIN_LIKENESS = 0.6
-"""Minimum likeness (difflib ratio) of a name and its other spelling."""
 _BEFORE_VALUE = LazyPattern(
     r"^(?:(?!(?-i:(?:El|La|Los|Las|The|De|Del) [A-Z]))(?:but|sino|it['’]?s|it is|it['’]ll be"
     r"|(?:he|she)['’]s called|(?:his|her|its) name(?:['’]s| is)|(?:we|they"
@@ -354,7 +351,8 @@ def resolve_correction(
     text = _BY_OTHERS.sub(lambda found: "they " if found["english"] else "", clause.text)
     if (INTRODUCES.search(text) and not clause.is_change) or _ABOUT_NAMED.match(text):
         return None
-    if clause.is_change and (again := _said_again(text, known[-MAX_BACK:])):
+    latest = known[-MAX_BACK:] if clause.is_change else ()
+    if again := _with_other_spelling(text, latest) or _said_again(text, latest):
         return again
     every = [*remembered, *known]
     is_change = clause.is_change or says_change(text)
@@ -663,8 +661,7 @@ def _respelled(text: str, known: Sequence[str]) -> Statement | None:
         name = _value(text)[start:end]
         for one in reversed(known[-MAX_BACK:]):
             for first, last in typed_values(one).get(ValueType.NAME, ()):
-                likeness = SequenceMatcher(None, name.lower(), one[first:last].lower()).ratio()
-                if likeness >= MIN_LIKENESS and name != one[first:last]:
+                if is_respelling(name, one[first:last]):
                     return with_part(one, first, last, name)
     return None
 
@@ -1126,25 +1123,36 @@ def _with_fragment(known: Sequence[str], value: str) -> Statement | None:
     if not value:
         return None
     types = values_of_part(value)
-    for earlier in _misspelt_first(known, text, value, types):
-        spans = values_in_place_of(value, types, earlier)
-        tail = COPULA.match(earlier)
-        if tail and types.keys() & spans.keys() and _is_whole(tail["tail"], value, types):
-            return with_part(earlier, tail.start("tail"), len(earlier), value)
-        if value.isdigit() and (hour := _hour_of(earlier)):
-            return with_part(earlier, *hour, value)
-        if kind := next((one for one in types if one in spans), None):
-            first, last = types[kind][0]
-            # "room 7" after "room 3": the noun stands there already.
-            has_noun = value[:first].strip().lower() in earlier.lower()
-            is_bare = kind is ValueType.NUMBER and has_noun
-            return with_part(earlier, *spans[kind][-1], value[first:last] if is_bare else value)
+    fitting = (
+        _with_value(earlier, value, types) for earlier in _misspelt_first(known, text, value, types)
+    )
+    if found := next(filter(None, fitting), None):
+        return found
     if classes := frozenset() if is_statement(value) else concepts_of(value) & CLASSES:
         own = said if OWN_ARTICLE.match(said) else value
         fitting = (with_class(one, own, classes) for one in reversed(known[-MAX_BACK:]))
         if found := next(filter(None, fitting), None):
             return found
     return _with_complement(known[-1], value, said)
+
+
+def _with_value(earlier: str, value: str, types: Spans) -> Statement | None:
+    """The earlier statement with a value (with its `types`) in the place of one of the same type;
+    None if it has none."""
+    spans = values_in_place_of(value, types, earlier)
+    tail = COPULA.match(earlier)
+    if tail and types.keys() & spans.keys() and _is_whole(tail["tail"], value, types):
+        return with_part(earlier, tail.start("tail"), len(earlier), value)
+    if value.isdigit() and (number := _number_inside(earlier, value)):
+        return with_part(earlier, *number, value)
+    kind = next((one for one in types if one in spans), None)
+    if kind is None:
+        return None
+    first, last = types[kind][0]
+    # "room 7" after "room 3": the noun stands there already.
+    has_noun = value[:first].strip().lower() in earlier.lower()
+    is_bare = kind is ValueType.NUMBER and has_noun
+    return with_part(earlier, *spans[kind][-1], value[first:last] if is_bare else value)
 
 
 def _misspelt_first(known: Sequence[str], text: str, value: str, types: Spans) -> Sequence[str]:
@@ -1159,29 +1167,37 @@ def _misspelt_first(known: Sequence[str], text: str, value: str, types: Spans) -
     def is_respelt(earlier: str) -> bool:
         spans = values_in_place_of(value, types, earlier)
         old = [earlier[start:end] for found in spans.values() for start, end in found]
-        return any(_is_respelling(one, other) for one in new for other in old)
+        return any(is_respelling(one, other) for one in new for other in old)
 
     return sorted(latest, key=lambda one: not is_respelt(one))
 
 
-def _is_respelling(value: str, old: str) -> bool:
-    """Check whether two values differ by a slip: digits in another order, or a letter of a name."""
-    one, other = value.casefold(), old.casefold()
-    if one == other or min(len(one), len(other)) < MIN_RESPELT_CHARS:
-        return False
-    if one.isdigit() and other.isdigit():
-        return sorted(one) == sorted(other)
-    return SequenceMatcher(None, one, other).ratio() >= MIN_LIKENESS
+def _with_other_spelling(text: str, known: Sequence[str]) -> Statement | None:
+    """The latest statement with another spelling of one word of a name (`*Almond`): all around it
+    holds."""
+    for earlier in reversed(known if text.isalpha() else ()):
+        for name in typed_values(earlier).get(ValueType.NAME, ()):
+            for word in _WORD.finditer(earlier, *name):
+                if is_respelling(text, word[0]):
+                    told = earlier[: word.start()] + text + earlier[word.end() :]
+                    return Statement(text=told, is_change=True, replaced=earlier)
+    return None
 
 
-def _hour_of(text: str) -> tuple[int, int] | None:
-    """Span of the number of the only hour of a text without other numbers: `voy a las 10`."""
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def _number_inside(text: str, value: str) -> tuple[int, int] | None:
+    """Span of the number in a text without others that a bare one can replace: the year of its only
+    date (`nací en 1984`), or its only hour (`voy a las 10`)."""
     types = typed_values(text)
-    hours = types.get(ValueType.TIME, ())
-    found = _DIGITS.search(text, *hours[0]) if len(hours) == 1 else None
+    spans = types.get(ValueType.DAY if len(value) == YEAR_DIGITS else ValueType.TIME, ())
+    pattern = _YEAR if len(value) == YEAR_DIGITS else _DIGITS
+    found = pattern.search(text, *spans[0]) if len(spans) == 1 else None
     return None if found is None or ValueType.NUMBER in types else found.span()
 
 
+_YEAR = LazyPattern(r"(?:19|20)\d\d(?!\d)")
 _DIGITS = LazyPattern(r"\d[\d:.]*")
 
 

@@ -83,6 +83,8 @@ _ENDED = LazyPattern(
     _I,
 )
 """The statement says that something is over, which counts as a denial of it."""
+_GIVEN = LazyPattern(r"(?:gave|given?|regal\w+|don\w+)$", _I)
+_RECIPIENT = LazyPattern(r" (?:to|al?) (?:(?! (?:to|al?) )[^()])+(?=$|\()", _I)
 _NOT_YET = LazyPattern(
     r"(?:\w+n['’]t|\b(?:not|never|no|nunca|tampoco))"
     r"(?: (?:yet|even|actually|really|been|still|quite|officially|todav[ií]a|a[uú]n|lo|la|los|las"
@@ -179,6 +181,11 @@ _ADVICE = LazyPattern(
     _I,
 )
 """Advice of a doctor or a vet: it counts as a fact, although it is reported."""
+PUT_ELSEWHERE = (
+    r"(?:(?:he|hemos) (?:puesto|dejado|guardado|metido|aparcado|llevado|movido)|puse|dej[eé]"
+    r"|guard[eé]|met[ií]|aparqu[eé]|llev[eé]|mov[ií]) (?:en|al?|debajo|detr[aá]s|dentro|junto)"
+)
+"""Spanish: the speaker put something in another place."""
 _CHANGE = LazyPattern(
     r"\b(?:now|got (?:stolen|extended|renewed)|was stolen|extended|these days|nowadays|lately"
     r"|from now on|[uú]ltimamente|a partir de ahora"
@@ -188,6 +195,9 @@ _CHANGE = LazyPattern(
     r"|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
     r"|rescheduled|postponed|delayed|reset|brought forward"
     r"|(?:pushed|put(?:ting)?) (?:\w+ ){0,3}?(?:back|forward|off)"
+    r"|(?:put|left|stuck|parked|hid(?:den)?) (?:it|them) (?:back )?"
+    r"(?:in|on|under|behind|inside)"
+    rf"|l[ao]s? {PUT_ELSEWHERE}"
     r"|became|convert(?:ed|s|ing)?|transferr\w+|relocat\w+|traslad\w+"
     r"|gone into|fue a vivir|promot\w+|ascend\w+|(?!(?-i:New [A-Z]))new|raised|went up|gone up"
     r"|put(?:ting)? (?:\w+ ){1,3}up|upped|lowered|reduced"
@@ -339,18 +349,36 @@ def ended_part(text: str) -> str:
 def ended_thing(part: str) -> str:
     """The thing that is over, without the verb that says so and without its place and time: the
     object of the verb, or its subject if it has none."""
-    if (verb := _ENDED.search(part)) and concepts_of(
-        _ASIDE.sub("", part[verb.end() :])
-    ) - general():
+    verb = _ENDED.search(part)
+    if verb and concepts_of(_ASIDE.sub("", part[verb.end() :])) - general():
         part = part[verb.end() :]
-    if verb and verb[0].lower().endswith(("gave", "given", "give")):
+    if verb and _GIVEN.search(verb[0]):
         # "I gave the drill to my brother" says nothing of the brother.
-        part = part.partition(" to ")[0]
+        part = _RECIPIENT.sub(" ", part)
     part = _NEGATED.sub(" ", _ENDED.sub(" ", part))
     thing = _ASIDE.sub("", part)
     # "Ya no estoy en Acme": the place is what is over.
     place = None if concepts_of(thing) else _NAMED_PLACE.search(part)
     return place[0] if place else thing
+
+
+def given_thing(part: str) -> str:
+    """The thing that was given away, without verb and new owner, if a part says that; else the
+    whole part."""
+    verb = _ENDED.search(part)
+    return _RECIPIENT.sub(" ", part[verb.end() :]) if verb and _GIVEN.search(verb[0]) else part
+
+
+def is_sought(text: str) -> bool:
+    """Check whether a text says that a thing is not found: where it was put is still so."""
+    return bool(_SEEKS.search(text))
+
+
+_SEEKS = LazyPattern(
+    r"\b(?:(?:can['’]?t|cannot|couldn['’]?t|don['’]?t) (?:find|see|remember|recall)"
+    r"|no (?:l[ao]s? )?(?:encuentr|encontr|recuerd|me acuerdo))",
+    _I,
+)
 
 
 def is_scheduled(text: str) -> bool:

@@ -328,7 +328,7 @@ _TOLD_YOU = LazyPattern(
     r"(?P<topic>(?:my|our|the|(?:lo |eso )del?(?: la)?|el|la|los|las|mi|nuestr[oa]) (?:(?!in\b"
     r"|on\b|here\b"
     r"|aqu[ií]\b)[\w'’-]+ ?){1,4}"
-    r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+(?: (?:and|y) (?-i:[A-ZÁÉÍÓÚÑ])\w+)*)",
+    r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+(?: (?:and|y) (?-i:[A-ZÁÉÍÓÚÑ])\w+)*(?:['’]s(?: [\w-]+){1,3})?)",
     _I,
 )
 """Things that should not have been told: `it's silly to keep the safe code in a chat`."""
@@ -341,7 +341,8 @@ _CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚ�
 _YOUR_MEMORY = r"(?:tus?|your) (?:memoria|recuerdos|notas|memory|notes|records)"
 _OF_MEMORY = LazyPattern(rf"^(?:(?:de|from|out of) )?{_YOUR_MEMORY}$", _I)
 _THAT = LazyPattern(
-    rf"^(?: *(?:that|que|about|the|lo de(?: que)?|(?:(?:de|from) )?{_YOUR_MEMORY}|de que"
+    rf"^(?: *(?:that|que|about|the|(?:guard|anot|apunt|registr)ad[oa]s?|lo de(?: que)?"
+    rf"|(?:(?:de|from) )?{_YOUR_MEMORY}|de que"
     r"|por favor|please)\b)+ *",
     _I,
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clauses import FINITE, THIRD_SPANISH
-from spade_llm.understanding.features import features, is_changed
+from spade_llm.understanding.features import PUT_ELSEWHERE, features, is_changed
 from spade_llm.understanding.vocabulary import (
     WEEKDAYS,
     ValueType,
@@ -72,6 +72,8 @@ _SUBJECT_BEHIND = LazyPattern(
     r"|^(?:no |ya )?se (?:ha|han) (?:suspend|aplaz|cancel|anul|retras|adelant|acab|termin|rot"
     r"|abiert|cerrad)\w* (?:el|la|los|las|lo|mis?|un|una) "
     r"|^(?:ya |ahora )*(?:est[aá]|vive|va|viene|trabaja|duerme) (?-i:[A-ZÁÉÍÓÚÑ])"
+    r"|^(?:ya |ahora )*(?:me|nos|les?) [^\W\d_]+[aen] (?:el|la|los|las|mis?) [\w-]+"
+    r" (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+$"
     r"|^(?:me )?(?:dice|dijo|cuenta) (?!que\b)(?:\w+ ){1,4}que\b",
     _I,
 )
@@ -88,9 +90,11 @@ _PRONOUN = LazyPattern(
     r"\b(?:(?P<female>she|hers?|(?-i:ella))"
     r"|(?P<male>(?<!me )(?<!nos )(?<!lo )he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|him|his"
     r"|[eé]l(?= (?:es|vive|tiene|trabaja|se)\b)|^él)"
-    r"|(?P<plural>they|them|theirs?|ell[ao]s|les)"
+    rf"|(?P<plural>they|them|theirs?|ell[ao]s|les|(?<!\w )l[ao]s(?= {PUT_ELSEWHERE}\b)"
+    r"|(?<=dónde )l[ao]s(?= (?:he|hemos|\w+[ée])\b))"
     r"|(?P<thing>(?<!of )(?-i:[Ii]ts?)(?! (?:takes|turns|looks|seems|rain|snow|doing\b|done\b))"
-    r"|(?<!\w )l[ao](?= (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras)))"
+    r"|(?<!\w )l[ao](?= (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras))"
+    rf"|(?<!\w )la(?= {PUT_ELSEWHERE}\b)|(?<=dónde )l[ao](?= (?:he|hemos|\w+[ée])\b))"
     r"|(?P<any>sus?|le|\w{2,}[aeiáéí]r(?:sel[aoe]s?|l[aoe])|(?<!\w )lo(?! (?:que"
     r"|del?|m[ií]o|mismo)\b| (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras))"
     r"|(?<=^me )l[ao]|(?<=^se )l[ao]|(?<=^la )(?:vamos|\w+[óé])(?= ))"
@@ -671,7 +675,8 @@ def _with_name(noun: str, statement: str) -> str:
 def _named(noun: str, statement: str) -> str:
     if not noun.islower():
         # "Mi hermana Gloria, se llama La Espiga": she has a name.
-        return noun
+        role = _NAMED_ROLE.match(statement)
+        return f"{role['role'].lower()} {noun}" if role and role["name"] == noun else noun
     noun_there = re.escape(noun)
     one = r"[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*(?: \(\d{1,2}\))?"
     more = rf"(?: (?:and|y|e) {one})?" if noun.endswith("s") else ""
@@ -904,6 +909,14 @@ def _role_of(name: str, statement: str) -> str:
             owner = "mi" if _SPANISH_OWNER.search(statement) else "my"
             return f"{owner} {found['noun']}"
     return ""
+
+
+_NAMED_ROLE = LazyPattern(
+    r"^(?P<role>(?:my|our|mi|nuestr[oa]) [a-záéíóúñ]+)(?:['’]s| is| se)"
+    r" (?:called|named|llama) (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)$",
+    _I,
+)
+"""The name of a being: `mi contadora se llama Graciela`."""
 
 
 def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -> str:

@@ -18,10 +18,12 @@ from spade_llm.understanding.features import (
     ended_thing,
     ends,
     features,
+    given_thing,
     is_changed,
     is_denial,
     is_event,
     is_negated,
+    is_sought,
 )
 from spade_llm.understanding.pronouns import leading_noun, subject_name
 from spade_llm.understanding.reminders import says_done, says_other_done
@@ -51,6 +53,7 @@ TOPIC_SHARE = 0.6
 """Minimum share of the smaller topic that two statements about the same thing have in common."""
 CHANGED_SHARE = 0.5
 """The same for a statement that says that something has changed."""
+YEAR_DIGITS = 4
 NEGATION_SHARE = 0.6
 """Minimum share of a negation's concepts that the denied statement has."""
 MIN_PHONE_DIGITS = 7
@@ -311,15 +314,17 @@ _WORKLESS = LazyPattern(
     r"|desemplead[oa]|sin trabajo)\b",
     _I,
 )
-"""The speaker has no work."""
+"""A person has no work."""
 _WORKS = LazyPattern(
-    r"^(?:i|i['’]ve)(?: now| just)? (?:work|started|start|got|landed|found) (?:at|for|as|working"
-    r"|(?:a|the) (?:\w+ )?job|work)\b|^(?:ahora )?(?:trabajo (?:de|en|para|como)"
-    r"|empec[eé] a trabajar|(?:he )?(?:encontrado|encontr[eé]|conseguid[oa]|consegu[ií])"
-    r" (?:un )?(?:trabajo|curro|empleo))\b",
+    r"^(?:i|i['’]ve)(?: now| just)? (?:work|started|start) (?:at|for|as|working|work)\b"
+    r"|\b(?:got|landed|found|start(?:s|ed)) (?:(?:an?|the|some|her|his) )?(?:new )?(?:\w+ )?"
+    r"(?:job|work)\b"
+    r"|^(?:ahora )?(?:trabajo (?:de|en|para|como)|empec[eé] a trabajar)\b"
+    r"|\b(?:ha|han|he)? ?(?:encontr(?:ado|é|ó)|consegu(?:ido|í|i[óo])|empezado)"
+    r" (?:(?:un|otro|de nuevo) )?(?:trabajo|curro|empleo|chamba|laburo)\b",
     _I,
 )
-"""The speaker has work."""
+"""A person has work."""
 COUPLE = frozenset({"girlfriend", "boyfriend", "wife", "husband"})
 """Beings that the end of a relationship is about: `my girlfriend and I split up`."""
 RESTATED_SHARE = 0.8
@@ -590,11 +595,15 @@ _QUALIFIERS = frozenset({
 
 
 def _is_other_plan(new: Statement, old: str) -> bool:
-    """Check whether a correction is a plan or a wish with the verb of an older one: `I want to
-    study law`."""
+    """Check whether a correction is a plan or a wish with the verb of an older one (`I want to
+    study law`), or a change of what a person wants to be."""
     after, before = _PLANNED.match(new.text), _PLANNED.match(old)
     is_same_verb = after and before and after[0].lower() == before[0].lower()
-    return new.is_correction and bool(is_same_verb)
+    if new.is_correction and is_same_verb:
+        return True
+    are_ambitions = _WANTS_TO_BE.search(new.text) and _WANTS_TO_BE.search(old)
+    bearer = bearer_of(_NOW_FIRST.sub("", new.text))
+    return new.is_change and bool(are_ambitions and bearer & bearer_of(old))
 
 
 _PLANNED = LazyPattern(
@@ -602,6 +611,9 @@ _PLANNED = LazyPattern(
     r"|queremos|me gustar[ií]a|voy a|vamos a|pienso) [\w-]+(?= )",
     _I,
 )
+
+
+_WANTS_TO_BE = LazyPattern(r"\b(?:wants? to (?:be|become)|quier[eo] ser)\b", _I)
 
 
 def is_beside(new: str, old: str) -> bool:
@@ -847,7 +859,7 @@ def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
     """Check whether a new statement denies an older one, or the other way round: the older one has
     most concepts of the new one, or of the part of it that denies (`denial`: its text). What is not
     so for once ends no habit: `no rehearsal this weekend`."""
-    if FOR_A_TIME.search(denial) and HABIT.search(old):
+    if is_sought(denial) or (FOR_A_TIME.search(denial) and HABIT.search(old)):
         return False
     if any(_is_some_of(denial, items) for items in lists_of(old)):
         # One of two medicines is over.
@@ -860,7 +872,7 @@ def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
         denial = NOTE.sub("", denial)
     if denial and denies_other_thing(denial, old):
         return False
-    core = (concepts_of(ended_part(denial)) if denial else one.concepts) - general()
+    core = (concepts_of(given_thing(ended_part(denial))) if denial else one.concepts) - general()
     if denial and (found := _WITHOUT.search(denial)):
         core = concepts_of(found["thing"]) - general()
     shared = (core & other.concepts) - {"like", "dislike"}
@@ -1030,9 +1042,15 @@ def owner_of(statement: str) -> frozenset[str]:
     if not found:
         return frozenset()
     owner = found["owner"] or found["owner2"] or found["owner3"]
+    if found["owner3"] and _OF_FIRM.search(statement, 0, found.start("owner3") + 1):
+        # "La contraseña del Spotify": people have no article.
+        return frozenset()
     if not OF_OWN.match(owner):
         return value_key(owner) if owner[0].isupper() else frozenset()
     return key_of_being(owner)
+
+
+_OF_FIRM = re.compile(r"\bdel [A-ZÁÉÍÓÚÑ]$")
 
 
 def key_of_being(phrase: str) -> frozenset[str]:
@@ -1338,7 +1356,8 @@ def _has_other_word(new: Statement, old: str, one: Features) -> bool:
     if _WORKS.search(new.text if _WORKLESS.search(old) else old) and (
         bool(_WORKLESS.search(new.text)) != bool(_WORKLESS.search(old))
     ):
-        return not one.beings
+        is_of_same = subject is not None and value_key(subject.text) <= value_key(old)
+        return is_of_same or not one.beings or bool(bearer_of(new.text) & bearer_of(old))
     for pattern in (_MARITAL, _DIET):
         if pattern in after and pattern in before and after[pattern] != before[pattern]:
             return not one.beings
@@ -1459,6 +1478,9 @@ def _has_other_value(new: Statement, old: str, one: Features, other: Features) -
         ):
             # "I work from 8 to 15" and "I'm a nurse, floor 5"; a price and a telephone.
             continue
+        if kind is ValueType.DAY and is_year(values) != is_year(before):
+            # "We married in 2011" and "our anniversary is the 8th of June".
+            continue
         is_date = any(word[:1].isdigit() for word in before - values)
         if kind is ValueType.DAY and is_date and HABIT.search(new.text):
             # What is done on Sundays says nothing of the race on 26 October.
@@ -1467,6 +1489,11 @@ def _has_other_value(new: Statement, old: str, one: Features, other: Features) -
         if is_exclusive if kind is ValueType.NAME else not has_other_name:
             return True
     return _takes_turn(new, old, one.topic & other.topic) or _has_other_tail(new, old)
+
+
+def is_year(days: frozenset[str]) -> bool:
+    """Check whether a date is a year only, which says nothing of a day of the year."""
+    return all(len(word) == YEAR_DIGITS and word.isdigit() for word in days)
 
 
 def _is_long(numbers: frozenset[str]) -> bool:

@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import re
+from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 
+MIN_RESPELT_CHARS = 3
+"""Minimum length of values that may differ by a slip."""
+MIN_LIKENESS = 0.6
+"""Minimum likeness (difflib ratio) of a name and its other spelling."""
 _WORDS: Mapping[str, str] = {
     "q": "que", "qe": "que", "ke": "que", "xq": "porque", "pq": "porque", "porq": "porque",
     "tb": "también", "tmb": "también", "tbn": "también", "tmbn": "también", "dnd": "donde",
@@ -274,3 +279,20 @@ def _as_tu(found: re.Match[str]) -> str:
 def _like(old: str, new: str) -> str:
     """The new word with the capital of the old one."""
     return new[:1].upper() + new[1:] if old[:1].isupper() else new
+
+
+def is_respelling(value: str, old: str) -> bool:
+    """Check whether two values differ by a slip: digits in another order, or a letter of a name."""
+    one, other = value.casefold(), old.casefold()
+    if one == other or min(len(one), len(other)) < MIN_RESPELT_CHARS:
+        return False
+    if one.isdigit() and other.isdigit():
+        return sorted(one) == sorted(other)
+    return SequenceMatcher(None, one, other).ratio() >= MIN_LIKENESS
+
+
+def has_respelt_word(text: str, old: str) -> bool:
+    """Check whether two texts differ by the spelling of one word only."""
+    words, others = text.split(), old.split()
+    pairs = [(one, other) for one, other in zip(words, others, strict=False) if one != other]
+    return len(words) == len(others) and len(pairs) == 1 and is_respelling(*pairs[0])

@@ -418,7 +418,11 @@ def _as_statement(clause: Clause, remembered: Sequence[str], known: Sequence[str
         done := with_done_task(clause.text, every, last=known[-1] if known else "")
     ):
         return replace(clause, kind=ClauseKind.STATEMENT, text=done)
-    is_of_list = clause.kind is ClauseKind.REQUEST and change_of_list(clause.text, every)
+    is_order = clause.kind is ClauseKind.REQUEST
+    # "Corrijo: cierra a las 20" is no order after "el taller cierra a las 19".
+    if is_order and clause.is_change and known and clause.text.split()[0] in known[-1].split():
+        return replace(clause, kind=ClauseKind.STATEMENT)
+    is_of_list = is_order and change_of_list(clause.text, every)
     if is_of_list or (clause.kind is ClauseKind.SMALL_TALK and known and _is_new_value(clause)):
         return replace(clause, kind=ClauseKind.OTHER)
     found = _NAME_FIRST.match(clause.text) if clause.kind is ClauseKind.OTHER else None

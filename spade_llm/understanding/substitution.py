@@ -26,6 +26,7 @@ from spade_llm.understanding.replacement import (
     have_different_owners,
     names_other_medicine,
 )
+from spade_llm.understanding.spelling import has_respelt_word
 from spade_llm.understanding.vocabulary import (
     MONTHS,
     TYPED,
@@ -169,7 +170,7 @@ def is_clean(new: Statement) -> bool:
     """Check that a new value fits into the words of the statement that it corrects, as far as that
     can be seen: not `Dr Dr Ana`, not `Ana's flat is at Ana's`, not a part of a title or of an
     address, and no other medicine with the dose of the former one."""
-    if not new.replaced:
+    if not new.replaced or has_respelt_word(new.text, new.replaced):
         return True
     place = inserted(new.replaced, new.text)
     end = len(new.replaced) - place.behind

@@ -28,6 +28,7 @@ from spade_llm.understanding.features import (
     is_denial,
     is_event,
     is_negated,
+    is_sought,
 )
 from spade_llm.understanding.pronouns import (
     antecedent,
@@ -259,7 +260,7 @@ def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     """The latest of the earlier statements of which a part of a message says that it is over or has
     changed; empty if it says so of none. `known`: those of this conversation; a pronoun refers to
     the last of them."""
-    if INTRODUCES.search(text) or tells_difference(text):
+    if INTRODUCES.search(text) or tells_difference(text) or is_sought(text):
         return ""
     ends_of_text = ended_parts(text) or ([""] if announces(text) else [])
     return next(filter(None, (_announced(text, one, every, known) for one in ends_of_text)), "")
@@ -888,7 +889,7 @@ def with_topic(text: str, earlier: str, announcement: str = "") -> str:
     for word in [] if is_ended else re.findall(r"[^\W_]+", _ANNOUNCES.sub(" ", announcement)):
         if before.topic & concepts_of(word) - general() and not word[0].isupper():
             # "Switched course" names the topic itself.
-            return text if said & concepts_of(word) else f"{text} ({word})"
+            return text if said & concepts_of(word) - general() else f"{text} ({word})"
     if not is_ended:
         # "Ana changed her mind, it's a cake now" is about Ana.
         names = [earlier[start:end] for start, end in typed_values(earlier).get(ValueType.NAME, ())]

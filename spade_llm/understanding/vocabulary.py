@@ -393,6 +393,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"|(?:\d{{1,2}}|{_NUMBER_WORDS}) o['’]clock"
         rf"|(?<!from )(?:(?:five|ten|twenty|twenty-five|a quarter|quarter|half|\d{{1,2}}) (?:past|to)|half) (?:\d{{1,2}}|{_NUMBER_WORDS})\b"
         rf"|at \d{{1,2}} ?[ap]\.?m\b\.?|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d| (?-i:[A-ZÁÉÍÓÚÑ][a-z]))|noon|midnight"
+        rf"|(?:(?<=bed by )|(?<=home by )|(?<=up by ))(?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d)"
         rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}(?![\d:.]*\d)|{_NUMBER_WORDS})(?: y media| (?:y|menos) (?:cuarto|cinco|diez|veinte|veinticinco))?)",
         re.IGNORECASE,
     ),

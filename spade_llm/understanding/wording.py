@@ -38,7 +38,7 @@ _SPANISH: Mapping[str, str] = {
     "vengo": "vienes", "digo": "dices", "doy": "das", "suelo": "sueles", "duermo": "duermes",
     "pienso": "piensas", "empiezo": "empiezas", "vivo": "vives", "bebo": "bebes", "como": "comes",
     "leo": "lees", "corro": "corres", "aprendo": "aprendes", "escribo": "escribes",
-    "puse": "pusiste",
+    "puse": "pusiste", "moví": "moviste", "metí": "metiste", "encuentro": "encuentras",
     "fui": "fuiste", "tuve": "tuviste", "estuve": "estuviste", "hice": "hiciste", "mido": "mides",
     "nací": "naciste", "conocí": "conociste", "viví": "viviste", "vendí": "vendiste",
     "rompí": "rompiste", "nuestro": "vuestro", "nuestra": "vuestra", "nuestros": "vuestros",

@@ -985,6 +985,49 @@ def _answer(said: list[str], question: str) -> list[str]:
             "where does Ana live?",
             "Ana lives in Derby",
         ),
+        # Things that were given away, or put somewhere else.
+        (["Our parrot Kiki talks", "we gave Kiki to my aunt"], "do I have a parrot?", "gave Kiki"),
+        (["My bike is in the cellar", "I've put it in the shed"], "where's my bike?", "shed"),
+        (["mi bici está en casa", "la he puesto en el garaje"], "¿dónde está mi bici?", "garaje"),
+        # A thing that is looked for is still where it was put.
+        (
+            ["guardé el pasaporte en el cajón", "no encuentro mi pasaporte"],
+            "¿dónde puse el pasaporte?",
+            "cajón",
+        ),
+        # What holds for one person, and not for another.
+        (["my pal Ole is unemployed", "Ole has found a job"], "is Ole out of work?", "found a job"),
+        (["I'm out of work", "Ben got a job at Lidl"], "am I out of work?", "out of work"),
+        (
+            ["My brother Ivan is a fireman", "My brother Ivan's friend Oleg is a butcher"],
+            "what does my brother do?",
+            "fireman",
+        ),
+        (["mi hija quiere ser vet", "ahora mi hija quiere ser chef"], "¿qué quiere ser?", "chef"),
+        (
+            ["mi peluquera es Loli", "Loli ha cerrado, ahora me corta el pelo Sam"],
+            "¿quién me corta el pelo?",
+            "Sam",
+        ),
+        # The year of a wedding is no other day of the anniversary.
+        (
+            ["Our anniversary is the 8th of June and we got married in 2011"],
+            "when's our anniversary?",
+            "8th of June",
+        ),
+        (
+            ["Our anniversary is the 8th of June and we got married in 2011"],
+            "what year did we get married?",
+            "2011",
+        ),
+        (
+            ["my library password is Heron_55", "the library password is now Otter_66"],
+            "what do I use to log in to the library?",
+            "Otter_66",
+        ),
+        # "Si no" behind a comma: or else.
+        (["ceno a las ocho, si no duermo mal"], "¿a qué hora ceno?", "ocho"),
+        (["my granddad left me a gold watch"], "what did I inherit from granddad?", "watch"),
         # What is denied is no answer beside what is so.
         (["I'm allergic to nuts", "I'm not allergic to milk"], "what am I allergic to?", "nuts"),
         (["my name is Pia", "my name is not Ana"], "what's my name?", "Pia"),
@@ -1028,6 +1071,17 @@ def test_a_statement_about_the_speaker_alone_does_not_answer_who_does_it() -> No
         ),
         (["My girlfriend is called Ida", "Ida and I broke up"], "what was my ex called?", "Ida"),
         (["salgo con un chico, Noé", "lo de Noé se acabó"], "¿con quién salía?", "Noé"),
+        (["I'm vegan", "I'm not vegan anymore"], "was I ever vegan?", "I'm vegan"),
+        (
+            ["I work nights at the garage", "no more nights, I'm on the early shift"],
+            "which shift did I use to work?",
+            "nights",
+        ),
+        (
+            ["I play hockey for the Otters", "I've quit hockey"],
+            "which team did I play for?",
+            "Otters",
+        ),
     ],
 )
 def test_what_was_before_is_told_where_it_may_be_asked_for(
@@ -1275,6 +1329,23 @@ def test_questions_that_may_be_about_what_is_outdated(question: str, may_be: boo
             [0, 1],
         ),
         ("forget my address", ["I live at flat 2, Oak House", "I work at the zoo"], [0]),
+        # Of two passwords, none is meant rather than the other.
+        (
+            "olvida mi contraseña",
+            ["la contraseña del portátil es Sol_1", "la contraseña del Spotify es Sol_2"],
+            [0, 1],
+        ),
+        ("no quiero que tengas guardado mi dni", ["mi dni es 4520"], [0]),
+        (
+            "I shouldn't have told you about Ines's divorce, delete it",
+            ["Ines is getting divorced", "Ines has a dog"],
+            [0],
+        ),
+        (
+            "olvida que Eva se está separando",
+            ["Eva está separándose", "Eva tiene la llave"],
+            [0],
+        ),
     ],
 )
 def test_a_request_to_forget_means_what_has_its_words(
@@ -1362,6 +1433,18 @@ def test_the_name_of_a_newcomer_has_no_ending_of_an_owner() -> None:
         ("la llave está debajo de la maceta", "perdón, en el cajón", "La llave está en el cajón"),
         ("the key is under the pot", "no, it's with Jo next door", "The key is with Jo next door"),
         ("mi plaza es la 14", "bueno, la 57", "Mi plaza es la 57"),
+        # The year of a date, the hour of a time; a word that was spelt wrongly.
+        ("I was born in 1987", "oops, 1978 I mean", "I was born in 1978"),
+        ("nací en 1984", "quise decir 1994, se me fue el dedo", "Nací en 1994"),
+        ("el taller cierra a las 19", "corrijo: cierra a las 20", "El taller cierra a las 20"),
+        ("I live in Almodn Street 14", "*Almond", "I live in Almond Street 14"),
+        (
+            "vivo en la calle Almendor 14",
+            "Almendro*, me comí una letra",
+            "Vivo en la calle Almendro 14",
+        ),
+        ("my PIN is 4411", "I typed it wrong, it's 4471", "My PIN is 4471"),
+        ("mi clave es Sol_22", "la escribí mal: es Sol_23", "Mi clave es Sol_23"),
         # The whole sentence is said again.
         ("I play the piano", "no, I play the trumpet", "I play the trumpet"),
         ("estudio derecho", "en realidad estudio historia", "Estudio historia"),

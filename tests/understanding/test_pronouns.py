@@ -52,7 +52,7 @@ def test_noun_phrases_are_found(statement: str, nouns: list[str]) -> None:
         # Of two that fit, the one that was spoken of last.
         (["Our son is three", "We have a ferret called Dot"], "she bit the postman", "ferret Dot"),
         # What has a name need not be a being; a name at the beginning is one, if it was told.
-        (["My boss is called Ida", "My gym is called Fit Zone"], "she is strict", "Ida"),
+        (["My boss is called Ida", "My gym is called Fit Zone"], "she is strict", "my boss Ida"),
         (
             ["We've got a toddler, Ole", "Our nursery is called The Acorns", "Ole starts in May"],
             "he hates peas",

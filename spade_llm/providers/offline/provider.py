@@ -44,6 +44,7 @@ from spade_llm.understanding.answers import (
     Candidate,
     asks_for_list,
     asks_for_tasks,
+    asks_whether_before,
     find_about,
     find_answers,
     find_nearest,
@@ -115,6 +116,8 @@ class Phrases:
     """An answer that does not hold any more."""
     earlier: str
     """Told before the answer above it, which may have replaced it."""
+    was_so: str
+    """Answers to whether something was so once."""
     perhaps: str
     """An answer that only means something similar."""
     remembered: str
@@ -270,7 +273,9 @@ class _Rules:
     def _question(self) -> str:
         """The question or order of the message; empty if it only tells something."""
         if self._reading.questions:
-            return with_asked(" ".join(self._reading.questions), self._turn.earlier)
+            # "I can't find my passport, where did I put it?"
+            told = [one.text for one in self._reading.statements]
+            return with_asked(" ".join(self._reading.questions), [*self._turn.earlier, *told])
         said = self._turn.question
         if self._reading.statements:
             return ""
@@ -365,12 +370,15 @@ class _Rules:
         candidates = self._candidates(results)
         passages = self._passages(asked)
         is_own = is_about_speaker(asked)
-        # What stands beside the question may answer it, too.
-        told = [Candidate(text=one.text) for one in self._reading.statements]
+        # What stands beside the question may answer it, too, unless it says what is meant there.
+        beside = [one.text for one in self._reading.statements if one.text not in asked]
+        told = [Candidate(text=text) for text in beside]
         is_certain = bool(passages) and not is_own
         found = find_answers(asked, [*candidates, *told], is_certain=is_certain)
         if found:
-            return "\n".join(map(self._line, found))
+            answer = "\n".join(map(self._line, found))
+            was_so = found[0].is_closed and asks_whether_before(asked)
+            return self._say.was_so.format(answer) if was_so else answer
         if passages and not is_own:
             return passages
         if not results and may_search and "search_memories" in self._tools:
