@@ -349,12 +349,13 @@ def resolve_correction(
     names the old value, or the noun, refers to them.
     """
     text = _BY_OTHERS.sub(lambda found: "they " if found["english"] else "", clause.text)
-    if (INTRODUCES.search(text) and not clause.is_change) or _ABOUT_NAMED.match(text):
+    is_new = INTRODUCES.search(text) or _OTHER_OF_KIND.match(text)
+    if (is_new and not clause.is_change) or _ABOUT_NAMED.match(text):
         return None
     latest = known[-MAX_BACK:] if clause.is_change else ()
     if again := _with_other_spelling(text, latest) or _said_again(text, latest):
         return again
-    every = [*remembered, *known]
+    every = _named_last([*remembered, *known], before)
     is_change = clause.is_change or says_change(text)
     near = _near(text, before, every, known, is_change=is_change)
     if found := restated(text, every, near, is_change=is_change):
@@ -368,6 +369,7 @@ def resolve_correction(
         near_part = every if has_noun or not noun_phrases(said) else about(said, part, every)
         # "We have two sons: Ben, who is 8": the value is that of a being that was just named.
         near_part = [one for one in near_part if not _is_of_being_before(said, one)]
+        near_part = _named_last(near_part, said)
         if found := _named_before(said, part, every) or restated(
             part, near_part, about(said, part, known), is_change=is_change
         ):
@@ -406,6 +408,14 @@ def _are_of_kind(one: str, other: str) -> bool:
 
 
 _ADDS = LazyPattern(r"\b(?:also|too|as well|tambi[eé]n|adem[aá]s)\b", _I)
+
+
+def _named_last(statements: Sequence[str], before: str) -> list[str]:
+    """The statements, last those with a name that the clause before has: `I had to reset Netflix,
+    the password is …`."""
+    spans = typed_values(before).get(ValueType.NAME, ())
+    names = value_key(" ".join(before[start:end] for start, end in spans))
+    return sorted(statements, key=lambda one: bool(names & value_key(one)))
 
 
 def _near(
@@ -982,6 +992,10 @@ def _is_of_other_matter(text: str, name: str, earlier: str) -> bool:
 
 _SAYS_I = LazyPattern(r"\b(?:(?-i:I)|we|yo)\b", _I)
 _HANDED = frozenset({"lend", "loan", "owe"})
+_OTHER_OF_KIND = LazyPattern(
+    r"^(?:and |y )?(?:my|our|the|mis?|nuestr[oa]|el|la) (?:other|second|otr[oa]|segund[oa])\b", _I
+)
+"""Another one beside the one that is known: `my other grandmother lives in York`."""
 _ABOUT_NAMED = LazyPattern(
     r"^(?:on|about|re|regarding|sobre|lo de) (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+[.:]?$", _I
 )

@@ -586,10 +586,12 @@ _WITH_NUMBER = frozenset({
 })  # fmt: skip
 """Relations of which a person has one at a time, with the name of a person, of a firm or the like,
 or with a number."""
-_OF_MANY_THINGS = frozenset({"insurance", "rent", "bill", "price", "code", "password", "key"})
+_OF_MANY_THINGS = frozenset({
+    "insurance", "rent", "bill", "price", "code", "password", "key", "rubbish",
+})  # fmt: skip
 _QUALIFIERS = frozenset({
     "car", "home", "travel", "trip", "phone", "pet", "dog", "cat", "health", "gas", "office",
-    "work", "school", "child", "son", "daughter", "parking", "garage", "storage",
+    "work", "school", "child", "son", "daughter", "parking", "garage", "storage", "garden",
 })  # fmt: skip
 """Concepts that tell two of a kind apart: the insurance of the car and of the house."""
 

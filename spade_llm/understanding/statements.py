@@ -53,6 +53,7 @@ from spade_llm.understanding.replacement import (
     Statement,
     are_about_different_beings,
     is_unrelated,
+    lists_of,
     names_other_of_kind,
     replaces,
 )
@@ -683,6 +684,10 @@ def _leaves_value(text: str, corrected: Statement) -> bool:
     role = _NEW_ROLE.search(text)
     if role and role["noun"].lower() not in corrected.text.lower():
         # "A chiropractor, Hugo" is no physio of that name.
+        return True
+    names = [[one for one in items if one[:1].isupper()] for items in lists_of(text)]
+    if any(len({one in corrected.text for one in items}) > 1 for items in names):
+        # "The new neighbours are Raj and Meera": both.
         return True
     price = _PRICE.search(text)
     amount = (price["number"] or price["amount"]) if price else ""

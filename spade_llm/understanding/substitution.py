@@ -18,6 +18,7 @@ from spade_llm.understanding.clauses import FINITE
 from spade_llm.understanding.features import features
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
+    COPULA,
     HABIT,
     MIN_PHONE_DIGITS,
     OWNER_FIRST,
@@ -229,7 +230,7 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
         found[ValueType.NUMBER] = numbers
     codes = [one.span(one.lastgroup or 0) for one in _CODE.finditer(earlier)]
     if names := [span for span in found.pop(ValueType.NAME, ()) if span not in codes]:
-        found[ValueType.NAME] = tuple(names)
+        found[ValueType.NAME] = _values_of_owner(names, earlier)
     for of, kind_of in _KINDS:
         if of not in types or of not in found:
             continue
@@ -255,6 +256,15 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
         if fitting:
             found[of] = fitting
     return found
+
+
+def _values_of_owner(names: Sequence[tuple[int, int]], earlier: str) -> _Values:
+    """The names of a statement without that of the owner of what it tells, if that has a name, too:
+    `Chloe's surname is Baxter`."""
+    tail = COPULA.match(earlier)
+    values = tuple(one for one in names if tail and one[0] >= tail.start("tail"))
+    is_owned = any(earlier[slice(*one)].endswith(("'s", "’s")) for one in names)
+    return values if is_owned and values else tuple(names)
 
 
 def _with_days_joined(text: str) -> dict[ValueType, _Values]:
