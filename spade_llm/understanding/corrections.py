@@ -92,7 +92,7 @@ _BEHIND_VALUE = LazyPattern(
     r"(?:\s+(?:now|instead|ahora|then|rather|really|actually|today|please|por favor|entonces"
     r"|after all|these days|from now on|a partir de ahora|en realidad|mejor))+$"
     r"|(?:,? (?:(?:at|on) )?(?:the )?same (?:time|place|day|night|hour))+$"
-    r"|(?:,? (?:y |a |en |al )?(?:el |la )?mism[oa] (?:d[ií]a|hora|sitio|lugar))+$"
+    r"|(?:,? (?:y |a |en |al )?(?:el |la |l[oa]s )?mism[oa]s? (?:d[ií]as?|horas?|sitio|lugar))+$"
     # The reason: "no, en julio, que la confundí con otra".
     r"|,? (?:because|cos|since|porque|ya que) .*$|, (?:que|es que) .*$"
     r"|, (?:i|me) (?:mis\w+|mixed|confus\w+|got|was|equivoqu\w+|he) .*$"
@@ -229,7 +229,8 @@ CHANGE_WORDS = LazyPattern(
     r"(?=,? (?:to|until|till)\b)|\b(?:gave|given|offered) (?:me|us)(?= the \d)"
     r"|\b(?:now|actually|instead|ahora|ya|up|down|new|nuev[oa]s?|already|resulta|turns out)\b"
     r"|\b(?:(?:ha|han|he|hemos|haya|acaban? de|acabamos de|tuve que|tuvimos que) )?"
-    r"(?:cambi\w+|aplaz\w+|adelant\w+|retras\w+|mov(?:er|ido|i[óe]\w*)|pas(?:ado|aron|ó|amos|é)"
+    r"(?:cambi\w+|aplaz\w+|adelant\w+|retras\w+|mov(?:er|ido|i[óe]\w*)"
+    r"|pas(?:ado|aron|ó|amos|é|an?(?= (?:al?|para)\b))"
     r"|pospu\w+|corri(?:do|ó|eron)(?= (?:la|el|mi)\b)"
     r"|sub(?:ido|í|ió|ieron)|aument\w+|baj(?:ado|é|ó|aron)|puesto"
     r"|cumpl(?:ido|í|ió|[oe](?= \d)))\b",

@@ -63,11 +63,11 @@ _ENDED = LazyPattern(
     r"|sacked|(?:walked|got|moved) out of|had enough of|me (?:sal[ií]|fui|he ido|he salido"
     r"|march[eé]"
     r"|echaron|han echado|corrieron|han corrido|botaron|han botado) del?"
-    r"|dej(?:é|e|ado|amos|aron|ó)(?: de)?|vend(?:í|ido|imos|ió)|cancel\w+|anul\w+"
+    r"|dej(?:é|e|ado|amos|aron|ó)(?: de)?|vend(?:[ií]|ido|imos|i[oó])|cancel\w+|anul\w+"
     r"|suspendieron|se ha suspendido"
     # "He suspendido química" tells of an exam that was failed.
     r"|(?<!\bhe )(?<!\bha )(?<!\bhas )(?<!\bhemos )suspendid[oa]s?"
-    r"|perd(?:í|ido|imos|ió)|cort(?:é|ado|amos|ó) con|romp(?:í|imos|ió)|roto con|lo dejamos"
+    r"|perd(?:[ií]|ido|imos|i[oó])|cort(?:é|ado|amos|ó) con|romp(?:í|imos|ió)|roto con|lo dejamos"
     r"|se (?:(?:ha|han) (?:ido|marchado|mudado)|fue|fueron|march[oó]|mud[oó]) del?\b"
     r"|terminamos"
     r"|termin(?:é|ado)|acab(?:é|ado|amos)|mur(?:ió|ieron)|muerto|falleci\w+|regal(?:é|ado|amos)"
@@ -78,12 +78,14 @@ _ENDED = LazyPattern(
     r"|devolv(?:í|imos)|devuelto|pas[eo] de|se acab(?:ó|aron)"
     r"|se (?:ha salido|sali[oó]) del?\b|se (?:me |nos |le )?(?:cae|cay[óo]|ha ca[ií]do)|largu[eé]"
     r"|se (?:me|nos|le) (?:ha |han )?(?:romp|rot|perdi|estrope|escacharr|quem|muri|muert)\w+"
+    r"|(?:fue|fueron|ha ido|est[aá]) (?:ya )?al? desguace"
+    r"|(?:ha|he) colgado(?= (?:el|la|los|las) (?!tel[eé]fono|ropa|llamada|cuadro|foto))"
     r"|separ(?:é|ado|amos)"
     r"|divorci\w+)(?!\w)",
     _I,
 )
 """The statement says that something is over, which counts as a denial of it."""
-_GIVEN = LazyPattern(r"(?:gave|given?|regal\w+|don\w+)$", _I)
+_GIVEN = LazyPattern(r"(?:gave|given?|sold|flogged|regal\w+|don\w+|vend\w+)$", _I)
 _RECIPIENT = LazyPattern(r" (?:to|al?) (?:(?! (?:to|al?) )[^()])+(?=$|\()", _I)
 _NOT_YET = LazyPattern(
     r"(?:\w+n['’]t|\b(?:not|never|no|nunca|tampoco))"

@@ -143,7 +143,7 @@ _ARTICLE = LazyPattern(
 _STOPS = LazyPattern(
     rf"(?:{FINITE}|at|in|on|for|with|from|to|by|who|that|which|because|so|but|and|then|as|of"
     r"|en|con|por|para|al?|que|porque|pero|y|e|i|i['’]\w+|we|me|called|named|llamad[oa]|cada|se|te"
-    r"|le|lo|nos|esta|just|also|up|down|again|after|before|yesterday|today|tonight|last|ayer|hoy"
+    r"|le|lo|nos|esta|sustituy\w+|reemplaz\w+|cubre|just|also|up|down|again|after|before|yesterday|today|tonight|last|ayer|hoy"
     r"|anoche|otra)$",
     _I,
 )
@@ -425,7 +425,9 @@ def _phrase_end(words: Sequence[re.Match[str]], first: int) -> int:
         # "My son": the Spanish verb stands behind a noun.
         is_son = word.lower() == "son" and last == first
         is_verb = (_STOPS.match(word) and not is_son) or word.endswith(("n't", "n’t"))
-        if is_verb or not word[0].isalnum() or _ARTICLE.match(word) or is_behind_name:
+        # "My sister Una": a name.
+        is_article = _ARTICLE.match(word) and not (last > first and word[0].isupper())
+        if is_verb or not word[0].isalnum() or is_article or is_behind_name:
             break
         last += 1
         if word.endswith(("'s", "’s")):

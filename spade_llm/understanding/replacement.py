@@ -321,7 +321,9 @@ _WORKS = LazyPattern(
     r"(?:job|work)\b"
     r"|^(?:ahora )?(?:trabajo (?:de|en|para|como)|empec[eé] a trabajar)\b"
     r"|\b(?:ha|han|he)? ?(?:encontr(?:ado|é|ó)|consegu(?:ido|í|i[óo])|empezado)"
-    r" (?:(?:un|otro|de nuevo) )?(?:trabajo|curro|empleo|chamba|laburo)\b",
+    r" (?:(?:un|otro|de nuevo) )?(?:trabajo|curro|empleo|chamba|laburo)\b"
+    r"|\bl[aeo] (?:(?:han |ha )?(?:contratad[oa]|cogid[oa])|contrataron|contrató|cogieron)"
+    r" (?:en|de|como)\b",
     _I,
 )
 """A person has work."""
@@ -375,6 +377,7 @@ def _replaces_by_rule(new: Statement, old: str) -> bool:
     new = replace(new, text=REASON.sub("", new.text))
     old_in_first_person = _SELF.sub("I", old)
     ends_it = _has_successor(new.text, old) or _is_back(new.text, old) or says_done(new.text, old)
+    ends_it = ends_it or _has_other_hair(new.text, old) or _has_first_of_kind(new.text, old)
     if ends_it or _is_other_plan(new, old_in_first_person):
         return True
     one, other = features(new.text), features(_SINCE.sub("", old_in_first_person))
@@ -747,6 +750,46 @@ def _has_successor(new: str, old: str) -> bool:
     role = concepts_of(found["role"])
     is_named = any(word in value_key(new) for word in value_key(subject.text) - value_key(found[0]))
     return "profession" in role and bool(role & concepts_of(subject.text)) and is_named
+
+
+def _has_other_hair(new: str, old: str) -> bool:
+    """Check whether the speaker had cut or dyed the hair of which an older statement tells."""
+    is_cut = _HAIR_CUT.search(new) and not features(new).beings
+    return bool(is_cut and "haircolour" in features(old).topic and not features(old).beings)
+
+
+_HAIR_CUT = LazyPattern(
+    r"\b(?:had|got) my hair (?:cut|dyed|chopped|done)"
+    r"|\b(?:cut|dyed|shaved|chopped) (?:off )?(?:all )?my (?:hair|head)\b"
+    r"|\bme (?:he )?(?:cort(?:é|ado)|ti[ñn]e?(?:í|ido)|dej(?:é|ado)) (?:el )?pelo\b"
+    r"|\bme (?:he )?rap(?:[eé]|ado)\b",
+    _I,
+)
+
+
+def _has_first_of_kind(new: str, old: str) -> bool:
+    """Check whether a being has got what an older statement says that it has none of: `we adopted a
+    greyhound` after `we have no pets`."""
+    if not (_HAS_NONE.search(old) and _GETS_ONE.search(new)):
+        return False
+    none_of, got = concepts_of(old), concepts_of(new)
+    of_kind = none_of & got & {"pet", "child", "car", "bike", "phone", "job"}
+    of_kind |= got & _ANIMALS if "pet" in none_of else frozenset()
+    return bool(of_kind) and not have_different_bearers(new, old)
+
+
+_ANIMALS = frozenset({"cat", "dog", "hamster", "horse", "parrot", "rabbit", "tortoise"})
+_HAS_NONE = LazyPattern(
+    r"\b(?:(?:have|has|got|own|owns) no"
+    r"|(?:don|doesn|haven|hasn)['’]?t (?:have|got|own)(?: any| an?)?"
+    r"|no (?:tengo|tiene|tenemos|tienen)) [\w-]+",
+    _I,
+)
+_GETS_ONE = LazyPattern(
+    r"\b(?:adopted|got|bought|gave birth|had an?|has adopted|adopt(?:é|ó|amos|ado)"
+    r"|compr(?:é|ó|amos|ado)|tuv(?:e|o|imos)|tenido)\b",
+    _I,
+)
 
 
 def _is_back(new: str, old: str) -> bool:
@@ -1359,6 +1402,7 @@ def _has_other_word(new: Statement, old: str, one: Features) -> bool:
         bool(_WORKLESS.search(new.text)) != bool(_WORKLESS.search(old))
     ):
         is_of_same = subject is not None and value_key(subject.text) <= value_key(old)
+        is_of_same = is_of_same or bool(one.subject & features(old).subject)
         return is_of_same or not one.beings or bool(bearer_of(new.text) & bearer_of(old))
     for pattern in (_MARITAL, _DIET):
         if pattern in after and pattern in before and after[pattern] != before[pattern]:

@@ -50,6 +50,7 @@ from spade_llm.understanding.replacement import (
     Statement,
     bearer_of,
     denies_other_thing,
+    have_different_bearers,
     holds_without_companion,
     is_end_of_another,
     is_of_another,
@@ -184,7 +185,8 @@ _SUCCEEDS = LazyPattern(
     r"|drive|have"
     r"|(?:me |nos )?(?:he|hemos) (?:comprado|pillado|apuntado|cogido|empezado|reservado)"
     r"|compr[eé]|compramos|cogimos|me fui"
-    r"|estoy|voy|uso|tengo)\b|^(?:it|they|i|we)['’](?:s|re|m)\b|^(?:es|son)\b",
+    r"|estoy|voy|uso|tengo)\b|^(?:(?:nos )?iremos|nos vamos|vamos|iré|me voy) al?\b"
+    r"|^(?:it|they|i|we)['’](?:s|re|m)\b|^(?:es|son)\b",
     _I,
 )
 """A clause tells what holds instead: it says so, or tells what was taken."""
@@ -658,6 +660,9 @@ def _points_of_place(
     # Of what is over for the former being, nothing holds of the new one.
     if not came or not _same_being(gone, earlier) or features(earlier).is_ended:
         return 0
+    if have_different_bearers(first, earlier):
+        # "My boyfriend's boss" is not mine.
+        return 0
     said = concepts_of(rest) - concepts_of(came.text) - general()
     names = [one for one in noun_phrases(earlier) if one.is_named]
     if len(names) > MAX_NAMES or (not takes_over and said & concepts_of(first)):
@@ -665,12 +670,19 @@ def _points_of_place(
         return 0
     shared = len(said & concepts_of(earlier) - concepts_of(gone.text))
     shared += bool(antecedent(rest, [earlier])[0])
-    points = 2 * shared + (takes_over and not features(earlier).beings & relatives())
+    # The teacher of a daughter is no relative.
+    own = features(_OF_RELATIVE.sub(" ", earlier)).beings
+    points = 2 * shared + (takes_over and not own & relatives())
     tail = COPULA.match(earlier) if points else None
     if _describes(earlier, gone.text):
         return 0
     # "Our director is Ann" rather than "Ann is strict".
     return points + bool(tail and gone.text in tail["tail"])
+
+
+_OF_RELATIVE = LazyPattern(
+    r" (?:de|of) (?:mis?|nuestr[oa]s?|my|our) [\w-]+|\b(?:my|our) [\w-]+['’]s\b", _I
+)
 
 
 def _describes(statement: str, being: str) -> bool:

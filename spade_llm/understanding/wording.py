@@ -94,8 +94,9 @@ _SPANISH_VERB = LazyPattern(
 )
 _WORD = LazyPattern(r"[^\W\d_]+")
 _POSSESSIVES = frozenset({"mi", "mis", "mí", "mío", "mía"})
-_NOT_FIRST = frozenset({"como", "era"})
-"""Verbs as the first verb of a text only: behind it they mean `like` and `was`."""
+_NOT_FIRST = frozenset({"como", "era", "caso", "debía"})
+"""Verbs as the first verb of a text only: behind it they mean `like` and `was`, or are nouns or of
+another person (`le hago caso`, `lo que me debía`)."""
 _PAST_VERB = LazyPattern(r"(?P<stem>[a-zñ]{2,}?)(?P<ending>(?<![aeid]r)é|í)$")
 """A verb in the past of the first person; `-aré` may be of the future as well."""
 _ENDS_AT_ONCE = LazyPattern(
