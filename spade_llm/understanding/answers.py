@@ -161,12 +161,13 @@ _WH_OTHER = r"how|qu[eé]|cu[aá]l(?:es)?|qui[eé]n(?:es)?|d[oó]nde|cu[aá]ndo|
 _WH_FIRST = LazyPattern(rf"^[¿\s]*(?:(?:and|y|so) )?(?:{_WH_ENGLISH}|{_WH_OTHER})\b", _I)
 _WHEN = LazyPattern(
     r"\b(?:when(?:['’]?s)?|(?:what|which) (?:day|date|time|year|month)(?:['’]?s)?"
-    r"|which (?:morning|afternoon|evening|night)s?|cu[aá]ndo"
+    r"|which (?:morning|afternoon|evening|night)s?|cu[aá]ndo|date of birth|fecha de nacimiento"
     r"|qu[eé] (?:d[ií]as?|fecha|horas?|a[ñn]o|mes))\b",
     _I,
 )
 _WHICH_DAY = LazyPattern(
-    r"\b(?:(?:what|which) (?:day|date)|which (?:morning|afternoon|evening|night)s?"
+    r"\b(?:(?:what|which) (?:day|date)|date of birth|fecha de nacimiento"
+    r"|which (?:morning|afternoon|evening|night)s?"
     r"|qu[eé] (?:d[ií]a|fecha))\b",
     _I,
 )
@@ -975,9 +976,9 @@ def _has_other_answer(asked: Question, new: str, old: str) -> bool:
     if kinds := _asked_kinds(asked, old):
         days = [said.values_of(ValueType.DAY) or frozenset() for said in (one, other)]
         # "Mondays and Tuesdays" after "Mondays".
-        is_more = ValueType.DAY in kinds and days[1] and days[0] - days[1]
+        is_more = ValueType.DAY in kinds and bool(days[1] and days[0] - days[1])
         is_more = is_more and is_year(days[0]) == is_year(days[1])
-        return bool(is_more) or any(_has_other(one, other, kind) for kind in kinds)
+        return is_more or any(_has_other(one, other, kind) for kind in kinds)
     if _WHERE.search(asked.text) or _WHO_HAS.search(asked.text):
         is_place = bool(_PLACE.search(new) and _PLACE.search(old))
         return is_place or bool(_HANDED_ON.search(new))
@@ -2242,7 +2243,9 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
         return points + (PENALTY if candidate.is_closed or used_to else -SMALL_PENALTY)
     if candidate.is_closed and not _PAST_QUESTION.search(asked.text):
         points -= SMALL_PENALTY
-    if used_to and not _PAST.search(asked.text):
+    is_gone = said.is_ended and _WHO.search(asked.text)
+    if (used_to or is_gone) and not _PAST.search(asked.text):
+        # "Dr Hill retired" does not say who is my doctor.
         points -= SMALL_PENALTY
     is_state = asked.concepts & said.concepts & _STATES
     is_of_now = not (_FUTURE.search(asked.text) or _WHEN.search(asked.text))
@@ -2367,7 +2370,12 @@ def _weight(concept: str) -> float:
 
 def _asks_for_former(question: str) -> bool:
     """Check whether a question asks for a former value: `where did I live before?`."""
-    return bool(_BEFORE.search(question) or _GIVEN_UP.search(question))
+    return bool(
+        _BEFORE.search(question) or _GIVEN_UP.search(question) or _DID_HAVE.search(question)
+    )
+
+
+_DID_HAVE = LazyPattern(r"^(?:what|which) [\w-]+ did (?:i|we) (?:have|own|drive)\W*$", _I)
 
 
 def asks_whether_before(question: str) -> bool:

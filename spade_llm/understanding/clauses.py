@@ -1093,7 +1093,8 @@ _SPLIT = LazyPattern(
     r"|(?<=and )now i['’]m an? (?=\w)|(?<= y )ahora soy"
     r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos"
     r"|tomo|toco|juego|conduzco|peso|mido|cobro|entro"
-    r"|yo (?=[^\W\d_]+o\b)|(?:ya )?llev(?:o|amos)(?= (?:ya |casi )?\w+ (?:a[ñn]os?|mes(?:es)?"
+    r"|yo (?=(?:[^\W\d_]+o|soy|estoy|voy)\b)"
+    r"|(?:ya )?llev(?:o|amos)(?= (?:ya |casi )?\w+ (?:a[ñn]os?|mes(?:es)?"
     r"|semanas?|d[ií]as?)\b)"
     r"|(?!caf|aqu|ah[ií]|as[ií]|all)\w{2,}[éí])(?:(?<=\s)|(?!\w)))",
     _I,

@@ -48,6 +48,7 @@ from spade_llm.understanding.vocabulary import (
     stems_of,
     typed_values,
     value_key,
+    values_of_part,
 )
 
 if TYPE_CHECKING:
@@ -262,14 +263,15 @@ _REGRETS = LazyPattern(
 """Regret that something was said, before `can you bin that`."""
 _LAST = LazyPattern(
     r"^ *(?:(?:all|everything|what|that|this|it|one|ese|esa|lo|eso|esto|la|las|los"
-    r"|i|you|just|very|last|thing|message|said|told|acabo de|decir|decirte|he dicho"
-    r"|[uú]ltimo|please|por favor|about|de|me|que|te|dije|now|ahora|anything)\b[ ,.!]*)*[.!]*$",
+    r"|i|you|just|very|the|last|thing|message|said|told|acabo de|decir|decirte|he dicho"
+    r"|[uú]ltimo|bit|please|por favor|about|de|me|que|te|dije|now|ahora|anything)\b[ ,.!]*)*[.!]*$",
     _I,
 )
 _REASON = LazyPattern(
     r"(?:,| because| since| as i| before (?:my|the|he|she|they|any\w+|some\w+|i)\b| so (?:that|my"
     r"|no)\b"
-    r"| in case| que me da \w+| or (?:else|i)\b| cos| cuz| que es| it['’]s| porque| ya que"
+    r"| in case| que me (?:da|puede|pueden|va a|perjudica|compromete)\b| or (?:else|i)\b| cos"
+    r"| cuz| que es| it['’]s| porque| ya que"
     r"| antes de que| para que"
     r"| no vaya a| por si| (?:ya )?no te (?:incumbe|importa|interesa))(?: .*)?$"
     r"|(?<!\bde)(?<!\blo)(?<!\beso)(?<!\besto)(?<!\btodo) que (?:mi|mis|luego|aqu[ií]|en casa)\b.*$"
@@ -346,7 +348,7 @@ _THAT = LazyPattern(
     r"|por favor|please)\b)+ *",
     _I,
 )
-_EVERYTHING = LazyPattern(r"(?:all|everything|anything|todo)\b", _I)
+_EVERYTHING = LazyPattern(r"(?:all|both|everything|anything|todo|amb[oa]s|l[oa]s dos)\b", _I)
 _PARTS = LazyPattern(r"(?<=[.!?;])\s+|,\s+")
 _LAUGHS = LazyPattern(
     rf"(?:\s(?:lol|lmao|xd|(?:ha){{2,}}|(?:ja){{2,}}|thanks|thx|ta|asap|eh)|{EMOJI}|\s)+[.!]*$",
@@ -590,7 +592,8 @@ _OUTRIGHT = LazyPattern(
 """What was told, named as such: `lo de las pastillas`, `the cooking comment`."""
 
 _SAID_TO_OTHERS = LazyPattern(
-    r"^(?-i:[A-ZÁÉÍÓÚÑ])\w+, (?:no |don['’]t )"
+    r"^(?!(?:sorry|oops|please|hey|look|listen|perd[oó]na?|oye|mira|uy)\b)"
+    r"(?-i:[A-ZÁÉÍÓÚÑ])\w+, (?:no |don['’]t )"
     r"|^[\w'’]+, (?:me|le|les|nos) (?:dij|dic|contest|grit)\w+"
     r"|, (?:me|le|les|nos) (?:dijo|dije|dice|digo|contest[oó]|grita|gritaba)\b"
     r"|, (?:i|he|she|they) says?\b"
@@ -878,6 +881,9 @@ _INSTEAD = LazyPattern(r"\b(?:instead|en (?:su lugar|vez de eso)|en cambio)\b", 
 def _tells_again(head: str, behind: str) -> bool:
     """Check whether a request corrects what was said: `forget that, it's on Friday`, `scrap the
     player bit, my favourite player is Ann`."""
+    if _KEPT.match(f", {behind}"):
+        # "Forget what I said about Tom, but not what I said about Tim".
+        return False
     if _IT.match(head) and (typed_values(behind) or is_changed(behind)):
         return True
     if _INSTEAD.search(behind) and any(map(is_statement, _PARTS.split(behind))):
@@ -1217,6 +1223,29 @@ def are_about_different_things(statements: Sequence[str]) -> bool:
         or len(beings) > 1
         or any(are_two_of_a_kind(one, other) for one, other in combinations(statements, 2))
     )
+
+
+_ONE_THING = LazyPattern(r"^(?:the|my|our|el|la|mi|nuestr[oa]) [\w-]+$", _I)
+
+
+def means_one(topic: str, statements: Sequence[str]) -> bool:
+    """Check whether a topic means one thing, and the statements tell of several: `the trip` of two
+    journeys, or what is on Friday."""
+    if len(statements) < 2:
+        return False
+    types = values_of_part(topic)
+    if (
+        types
+        and types.keys() <= {ValueType.DAY, ValueType.TIME}
+        and not concepts_of(outside(topic, types)) - general()
+    ):
+        return True
+    if not _ONE_THING.match(topic) or topic.endswith("s"):
+        return False
+    told = [
+        (frozenset(filter(is_concept, features(one).topic)), value_key(one)) for one in statements
+    ]
+    return any(one[0] == other[0] and one[1] != other[1] for one, other in combinations(told, 2))
 
 
 def _name_of_being(statement: str) -> str:

@@ -63,6 +63,7 @@ from spade_llm.understanding.slots import (
     of_relation,
     swapped,
     value_of_pronoun,
+    with_next_child,
 )
 from spade_llm.understanding.spelling import with_known_names
 from spade_llm.understanding.substitution import (
@@ -730,6 +731,7 @@ def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list
         return _change_of_clause(text, every, known)[0] or _ended_and_new(found)
     changed = change_of_list(text, every) or of_relation(text, every)
     changed = changed or value_of_pronoun(text, known)
+    changed = changed or with_next_child(text, every)
     changed = changed or swapped(text, every, is_said=True) or found_at_last(text, every)
     return [changed] if changed else []
 

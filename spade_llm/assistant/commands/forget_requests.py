@@ -31,6 +31,7 @@ from spade_llm.understanding.forgetting import (
     closest,
     implied_requests,
     matching,
+    means_one,
     mentioning,
     mentions,
     names_more,
@@ -344,7 +345,7 @@ def _chosen(text: str, entries: Sequence[MemoryEntry]) -> list[MemoryEntry]:
         places = [numbers[0] - 1]
     else:
         # "The red one", "el de Jaén".
-        places = matching(text, texts)
+        places = matching(text, texts) or closest(text, texts)
     if len(places) != 1:
         return []
     return [one for one in entries if are_same(one.content, texts[places[0]])]
@@ -417,6 +418,7 @@ def _is_unclear(request: ForgetRequest, found: Sequence[MemoryEntry]) -> bool:
     """Check whether the person has to choose."""
     texts = _distinct(found)
     is_of_one = not are_about_different_things(texts) and not names_more(request.topic, texts)
+    is_of_one = is_of_one and not means_one(request.topic, texts)
     return len(texts) > 1 and not (request.is_everything or (request.is_all and is_of_one))
 
 
