@@ -619,7 +619,8 @@ def find_answers(
         near = [one for points, _, one in ordered if points >= best - SMALL_PENALTY]
         if len(near) == 1:
             return [*_beside(question, asked, ordered, candidates)]
-        return [one for one in near if not _is_moved(asked, one, near)][:MAX_ANSWERS]
+        told = [one for one in near if not _is_moved(asked, one, near)][:MAX_ANSWERS]
+        return told if asked.wants_before else sorted(told, key=lambda one: one.is_closed)
     return [*_beside(question, asked, ordered, candidates)]
 
 

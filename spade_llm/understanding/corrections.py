@@ -904,12 +904,30 @@ def restated(
         return found
     if ValueType.NAME in types and len(types) > 1:
         # "Maisie is 7 now": the name says which statement is meant.
-        named = [one for one in every if without_known(bare, types, one).keys() < types.keys()]
+        named = [
+            one
+            for one in every
+            if without_known(bare, types, _subject_of(one)).keys() < types.keys()
+        ]
         if found := _restated_noun(text, bare, said, types, named, is_change=is_change):
             return found
         if (subject := leading_noun(text)) and subject.is_named:
             return None
     return _restated_recently(text, bare, said, types, known, is_change=is_change)
+
+
+def _subject_of(statement: str) -> str:
+    """A statement without the owner of what it is about: `Teo's sister is 9` and `su hermana tiene
+    9 (mi sobrino Teo)` tell nothing of Teo."""
+    if _HIS_OR_HER.match(statement):
+        return NOTE.sub("", statement)
+    return _OWNER_BEFORE.sub("", statement)
+
+
+_HIS_OR_HER = LazyPattern(r"^(?:sus?|his|her|their) ", _I)
+_OWNER_BEFORE = LazyPattern(
+    r"^(?:(?:my|our) )?[\w-]+(?: (?-i:[A-Z])[\w-]+)?['’]s (?=(?-i:[a-z])[\w-]+ (?-i:[A-Z]))", _I
+)
 
 
 def _types_without_change(bare: str, text: str) -> Spans:

@@ -279,13 +279,20 @@ def _numbers_in_place_of(text: str, spans: _Values, earlier: str) -> _Values:
     # "Leo is 7" tells nothing of "two kids", and a price nothing of "vegan for two years".
     is_of_being = _begins_with_being(text, earlier)
     lasting = [one.span("number") for one in _DURATION.finditer(earlier)]
-    if _DURATION.search(text):
+    if _DURATION.search(text) or _ONLY_DURATION.match(text):
         lasting = []
     return tuple(
         one
         for one in spans
         if one not in lasting and not (is_of_being and _counts_beings(earlier, one))
     )
+
+
+_ONLY_DURATION = LazyPattern(
+    r"^(?:it['’]?s |es |son )?[\w.,]+ (?:years?|months?|weeks?|days?|hours?|a[ñn]os?|mes(?:es)?"
+    r"|semanas?|d[ií]as?|horas?)$",
+    _I,
+)
 
 
 def _kind_of_day(text: str, span: tuple[int, int]) -> str:

@@ -13,7 +13,12 @@ from spade_llm.understanding.answers import (
     with_closed,
 )
 from spade_llm.understanding.clauses import ClauseKind, split_clauses
-from spade_llm.understanding.forgetting import matching, names_more, read_forget_request
+from spade_llm.understanding.forgetting import (
+    matching,
+    means_one,
+    names_more,
+    read_forget_request,
+)
 from spade_llm.understanding.statements import (
     choose_successor,
     read_history,
@@ -1025,6 +1030,74 @@ def _answer(said: list[str], question: str) -> list[str]:
             "what do I use to log in to the library?",
             "Otter_66",
         ),
+        # A change means the thing, or the being, that is named before it or in it.
+        (
+            [
+                "my Netflix password is Blue_55",
+                "the Spotify password is tink9",
+                "had to reset Netflix, the password is Otter_12 now",
+            ],
+            "what's the Spotify password?",
+            "tink9",
+        ),
+        (
+            ["my friend Chloe's surname is Baxter", "Chloe got married, her surname is Ash now"],
+            "what's Chloe's surname?",
+            "Chloe's surname is Ash",
+        ),
+        (
+            ["Gran lives in Whitby", "my other grandmother, Nana Pat, lives in Selby"],
+            "where does Gran live?",
+            "Whitby",
+        ),
+        (
+            ["the bins go out on Tuesdays", "garden waste gets collected on Fridays"],
+            "when do the bins go out?",
+            "Tuesdays",
+        ),
+        (["My sister Una lives in Sligo", "My sister Bo lives in Cork"], "where's Una?", "Sligo"),
+        (
+            [
+                "our neighbours are the Hills",
+                "the Hills moved out, the new neighbours are Raj and Mia",
+            ],
+            "who are our neighbours?",
+            "Raj and Mia",
+        ),
+        (
+            ["my nephew Teo is 6", "my nephew Teo's sister Vega is 9", "Teo turned 7 yesterday"],
+            "how old is Vega?",
+            "9",
+        ),
+        (
+            ["mi jefe es Gonzalo", "la jefa de mi novio es Ada"],
+            "¿quién es mi jefe?",
+            "Gonzalo",
+        ),
+        (
+            [
+                "mi jefe es Gonzalo",
+                "trasladaron a Gonzalo a Bilbao y han puesto a Inés en su puesto",
+            ],
+            "¿quién es mi jefe?",
+            "Inés",
+        ),
+        (["my GP is Dr Lind", "Dr Lind retired, my new GP is Dr Fay"], "who's my doctor?", "Fay"),
+        # Events that imply a change.
+        (["tenemos dos hijos", "hemos tenido el tercero"], "¿cuántos hijos tengo?", "tres hijos"),
+        (["I have two kids", "we had our third"], "how many kids do I have?", "three kids"),
+        (["Charo no tiene mascotas", "Charo adoptó un galgo"], "¿Charo tiene mascotas?", "galgo"),
+        (["my hair is very long", "I had my hair cut short"], "how long is my hair?", "cut short"),
+        (
+            ["en agosto nos vamos a Creta", "Creta es carísima, al final iremos a Asturias"],
+            "¿adónde vamos en agosto?",
+            "Asturias",
+        ),
+        (
+            ["Jess and I have been together for three years", "no wait, it's four years"],
+            "how long have Jess and I been together?",
+            "four years",
+        ),
         # "Si no" behind a comma: or else.
         (["ceno a las ocho, si no duermo mal"], "¿a qué hora ceno?", "ocho"),
         (["my granddad left me a gold watch"], "what did I inherit from granddad?", "watch"),
@@ -1342,6 +1415,12 @@ def test_questions_that_may_be_about_what_is_outdated(question: str, may_be: boo
             [0],
         ),
         (
+            "forget what I said about Tom, but not what I said about Tim",
+            ["Tom is afraid of the dark", "Tim is afraid of spiders"],
+            [0],
+        ),
+        ("Sorry, don't store that I'm pregnant", ["I'm seven weeks pregnant"], [0]),
+        (
             "olvida que Eva se está separando",
             ["Eva está separándose", "Eva tiene la llave"],
             [0],
@@ -1355,6 +1434,19 @@ def test_a_request_to_forget_means_what_has_its_words(
 
     assert request is not None
     assert matching(request.topic, known) == meant
+
+
+@pytest.mark.parametrize(
+    ("topic", "known", "is_one"),
+    [
+        ("the trip", ["I'm planning a trip to Vienna", "I'm planning a trip to Rome"], True),
+        ("viernes", ["el viernes tengo dentista", "el viernes ceno con Marga"], True),
+        ("the wedding", ["The wedding is on 3 May", "The wedding menu is fish"], False),
+        ("my tablets", ["I take ramipril", "I take aspirin"], False),
+    ],
+)
+def test_one_thing_is_not_several_of_its_kind(topic: str, known: list[str], is_one: bool) -> None:
+    assert means_one(topic, known) is is_one
 
 
 def test_a_correction_that_begins_with_scrap_forgets_nothing() -> None:
