@@ -264,7 +264,9 @@ _FOR_VALUE = LazyPattern(rf"\b(?:{_WH_ENGLISH}(?:['’]?s)?|{_WH_OTHER}|ad[oó]n
 _LONG_NUMBER = re.compile(r"(?<![\w.,:])\d{3,}(?![\w.,:]*\d)")
 _COLOUR = LazyPattern(r"\bcolou?r|\bcolor", _I)
 _BEFORE = LazyPattern(
-    r"\b(?:before|previous(?:ly)?|used to|did(?:n['’]t)? (?:[\w'’-]+ ){1,3}use to|formerly"
+    r"\b(?:before|previous(?:ly)?|used to|formerly"
+    # "What do I use to log in?" asks for what is so now.
+    r"|(?<!do i )(?<!do we )(?<!can i )(?<!should i )use to"
     r"|(?:old(?:er)?|last) (?=job|van|address"
     r"|phone|car|boss"
     r"|flat|house|school|team|manager|number|email|password|code|gym|bank|doctor|dentist|price|rent"

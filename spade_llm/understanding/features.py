@@ -377,7 +377,7 @@ def is_sought(text: str) -> bool:
 
 
 _SEEKS = LazyPattern(
-    r"\b(?:(?:can['’]?t|cannot|couldn['’]?t|don['’]?t) (?:find|see|remember|recall)"
+    r"\b(?:(?:can['’]?t|cannot|couldn['’]?t|don['’]?t) (?:find|remember|recall)"
     r"|no (?:l[ao]s? )?(?:encuentr|encontr|recuerd|me acuerdo))",
     _I,
 )
