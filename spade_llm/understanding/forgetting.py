@@ -935,8 +935,11 @@ def matching(topic: str, statements: Sequence[str], *, with_mentions: bool = Fal
     best = max((share for share, _ in covered), default=0.0)
     found = [number for share, number in covered if share >= MIN_COVERAGE and share == best]
     if OF_OWN.match(topic):
-        # "My cell number" is not Dana's.
-        found = [number for number in found if OF_OWN.match(statements[number])] or found
+        # "My cell number" is not Dana's, but "the Spotify password" may be "my password".
+        own = (
+            one for one in found if OF_OWN.match(statements[one]) or not owner_of(statements[one])
+        )
+        found = [*own] or found
     # "The depression" is not the asthma, which is an illness, too.
     words = stems_of(topic)
     said = [number for number in found if words & stems_of(statements[number])]

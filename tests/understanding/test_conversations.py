@@ -1408,6 +1408,11 @@ def test_questions_that_may_be_about_what_is_outdated(question: str, may_be: boo
             ["la contraseña del portátil es Sol_1", "la contraseña del Spotify es Sol_2"],
             [0, 1],
         ),
+        (
+            "forget my password",
+            ["my Netflix password is Sun_1", "the Spotify password is Sun_2"],
+            [0, 1],
+        ),
         ("no quiero que tengas guardado mi dni", ["mi dni es 4520"], [0]),
         (
             "I shouldn't have told you about Ines's divorce, delete it",
