@@ -1083,6 +1083,11 @@ def _answer(said: list[str], question: str) -> list[str]:
             "Inés",
         ),
         (["my GP is Dr Lind", "Dr Lind retired, my new GP is Dr Fay"], "who's my doctor?", "Fay"),
+        (
+            ["me duele la espalda desde hace un mes", "la espalda ya no me duele, por fin"],
+            "¿me duele la espalda?",
+            "a espalda ya no me duele",
+        ),
         # Events that imply a change.
         (["tenemos dos hijos", "hemos tenido el tercero"], "¿cuántos hijos tengo?", "tres hijos"),
         (["I have two kids", "we had our third"], "how many kids do I have?", "three kids"),
