@@ -27,6 +27,7 @@ from spade_llm.understanding.replacement import (
     SECRETS,
     SPEAKER,
     TITLES,
+    YEAR,
     Statement,
     are_two_of_a_kind,
     bearer_of,
@@ -1638,7 +1639,7 @@ def _less_fitting(asked: Question, text: str) -> float:
         # "My brother's friend is a butcher" for "what does my brother do?"
         return PENALTY
     if _WHICH_YEAR.search(asked.text):
-        return 0.0 if _YEAR.search(text) else SMALL_PENALTY
+        return 0.0 if YEAR.search(text) else SMALL_PENALTY
     if not _WHICH_THING.search(asked.text):
         return 0.0
     said = features(text)
@@ -1668,7 +1669,6 @@ _TOWN = LazyPattern(
     _I,
 )
 _WHICH_YEAR = LazyPattern(r"\b(?:(?:what|which) year|qu[eé] a[ñn]o)\b", _I)
-_YEAR = LazyPattern(r"\b(?:19|20)\d\d\b")
 _FOR_HOURS = LazyPattern(r"\b(?:hours|times?|shifts?|horas?|horarios?|jornada|turno)\b", _I)
 _JOBS = frozenset({"work", "profession"})
 _HOURS = LazyPattern(
@@ -2248,7 +2248,7 @@ def _time_points(asked: Question, candidate: Candidate, said: Features) -> float
         points -= SMALL_PENALTY
     is_gone = said.is_ended and _WHO.search(asked.text)
     if (used_to or is_gone) and not _PAST.search(asked.text):
-        # "Dr Hill retired" does not say who is my doctor.
+        # "Dr Hill retired" tells nothing of the doctor that took over.
         points -= SMALL_PENALTY
     is_state = asked.concepts & said.concepts & _STATES
     is_of_now = not (_FUTURE.search(asked.text) or _WHEN.search(asked.text))

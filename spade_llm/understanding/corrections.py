@@ -17,6 +17,7 @@ from spade_llm.understanding.replacement import (
     EXCLUSIVE,
     INTRODUCES,
     REASON,
+    YEAR,
     YEAR_DIGITS,
     Statement,
     have_different_owners,
@@ -415,6 +416,8 @@ def _named_last(statements: Sequence[str], before: str) -> list[str]:
     """The statements, last those with a name that the clause before has: `I had to reset Netflix,
     the password is …`."""
     spans = typed_values(before).get(ValueType.NAME, ())
+    if not spans:
+        return [*statements]
     names = value_key(" ".join(before[start:end] for start, end in spans))
     return sorted(statements, key=lambda one: bool(names & value_key(one)))
 
@@ -1225,12 +1228,11 @@ def _number_inside(text: str, value: str) -> tuple[int, int] | None:
     date (`nací en 1984`), or its only hour (`voy a las 10`)."""
     types = typed_values(text)
     spans = types.get(ValueType.DAY if len(value) == YEAR_DIGITS else ValueType.TIME, ())
-    pattern = _YEAR if len(value) == YEAR_DIGITS else _DIGITS
+    pattern = YEAR if len(value) == YEAR_DIGITS else _DIGITS
     found = pattern.search(text, *spans[0]) if len(spans) == 1 else None
     return None if found is None or ValueType.NUMBER in types else found.span()
 
 
-_YEAR = LazyPattern(r"(?:19|20)\d\d(?!\d)")
 _DIGITS = LazyPattern(r"\d[\d:.]*")
 
 

@@ -86,6 +86,7 @@ _ENDED = LazyPattern(
 )
 """The statement says that something is over, which counts as a denial of it."""
 _GIVEN = LazyPattern(r"(?:gave|given?|sold|flogged|regal\w+|don\w+|vend\w+)$", _I)
+"""Verbs of _ENDED behind which stands to whom a thing was given or sold."""
 _RECIPIENT = LazyPattern(r" (?:to|al?) (?:(?! (?:to|al?) )[^()])+(?=$|\()", _I)
 _NOT_YET = LazyPattern(
     r"(?:\w+n['’]t|\b(?:not|never|no|nunca|tampoco))"

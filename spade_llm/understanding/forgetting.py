@@ -1232,10 +1232,8 @@ _ONE_THING = LazyPattern(r"^(?:the|my|our|el|la|mi|nuestr[oa]) [\w-]+$", _I)
 
 
 def means_one(topic: str, statements: Sequence[str]) -> bool:
-    """Check whether a topic means one thing, and the statements tell of several: `the trip` of two
-    journeys, or what is on Friday."""
-    if len(statements) < 2:
-        return False
+    """Check whether a topic means one thing, and the statements, at least two, tell of several:
+    `the trip` of two journeys, or what is on Friday."""
     types = values_of_part(topic)
     if (
         types

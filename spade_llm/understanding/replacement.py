@@ -54,6 +54,7 @@ TOPIC_SHARE = 0.6
 CHANGED_SHARE = 0.5
 """The same for a statement that says that something has changed."""
 YEAR_DIGITS = 4
+YEAR = LazyPattern(r"\b(?:19|20)\d\d\b")
 NEGATION_SHARE = 0.6
 """Minimum share of a negation's concepts that the denied statement has."""
 MIN_PHONE_DIGITS = 7

@@ -453,43 +453,6 @@ _LOOKED_FOR = LazyPattern(
 """Says what the speaker looks for, without where."""
 
 
-def with_next_child(text: str, every: Sequence[str]) -> Statement | None:
-    """`We had our third` after `we have two kids`: the number of children, and how it grew."""
-    said = _NEXT_CHILD.match(text)
-    if not said:
-        return None
-    ordinal = said["nth"].lower()
-    place = next(n for n, one in enumerate(_ORDINALS) if ordinal.startswith(one)) % 3
-    for one in reversed(every):
-        had = _CHILDREN.search(one)
-        if had and had["count"].lower() in _CHILD_COUNTS[place]:
-            # As it was written: a word of its language, or a digit.
-            more = _CHILD_COUNTS[place + 1][_CHILD_COUNTS[place].index(had["count"].lower())]
-            grown = f"{one[: had.start('count')]}{more}{one[had.end('count') :]}"
-            return Statement(text=f"{grown}; {text}", is_change=True, replaced=one)
-    return None
-
-
-_ORDINALS = ("third", "fourth", "fifth", "tercer", "cuart", "quint")
-_CHILD_COUNTS = (
-    ("two", "dos", "2"), ("three", "tres", "3"), ("four", "cuatro", "4"), ("five", "cinco", "5"),
-)  # fmt: skip
-_NEXT_CHILD = LazyPattern(
-    r"^(?:(?:i|we)(?:['’]ve)?(?: just| finally)* (?:had|welcomed) (?:our|my)"
-    r"|(?:hemos|he|acabamos de|acabo de) (?:tenido|tener) (?:al?|el|la)"
-    r"|(?:tuvimos|tuve) (?:al?|el|la)"
-    r"|(?:ha nacido|naci[óo]) (?:el|la|nuestr[oa])) (?P<nth>third|fourth|fifth|tercer[oa]|cuart[oa]"
-    r"|quint[oa])"
-    r"(?=$|[,.;!:]| (?:child|kid|baby|one|hij[oa]|on|last|yesterday|today|ayer|hoy|el)\b)",
-    _I,
-)
-_CHILDREN = LazyPattern(
-    r"\b(?P<count>two|three|four|dos|tres|cuatro|[2-4]) "
-    r"(?:(?:little|lovely|young) )?(?:kids|children|hij[oa]s|ni[ñn][oa]s|peques|cr[ií][oa]s)\b",
-    _I,
-)
-
-
 def _with_hour(text: str, known: Sequence[str]) -> Statement | None:
     """`We close at 5 now` after `the shop's open from 9 to 6`: the latest range of hours of the
     same thing, with another end or beginning."""

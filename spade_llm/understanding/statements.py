@@ -63,7 +63,6 @@ from spade_llm.understanding.slots import (
     of_relation,
     swapped,
     value_of_pronoun,
-    with_next_child,
 )
 from spade_llm.understanding.spelling import with_known_names
 from spade_llm.understanding.substitution import (
@@ -88,6 +87,7 @@ from spade_llm.understanding.successions import (
     split_announcement,
     substituted,
     successor,
+    with_next_child,
 )
 from spade_llm.understanding.vocabulary import (
     ValueType,

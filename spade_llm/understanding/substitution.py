@@ -230,7 +230,7 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
         found[ValueType.NUMBER] = numbers
     codes = [one.span(one.lastgroup or 0) for one in _CODE.finditer(earlier)]
     if names := [span for span in found.pop(ValueType.NAME, ()) if span not in codes]:
-        found[ValueType.NAME] = _values_of_owner(names, earlier)
+        found[ValueType.NAME] = _owned_names(names, earlier)
     for of, kind_of in _KINDS:
         if of not in types or of not in found:
             continue
@@ -258,7 +258,7 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
     return found
 
 
-def _values_of_owner(names: Sequence[tuple[int, int]], earlier: str) -> _Values:
+def _owned_names(names: Sequence[tuple[int, int]], earlier: str) -> _Values:
     """The names of a statement without that of the owner of what it tells, if that has a name, too:
     `Chloe's surname is Baxter`."""
     tail = COPULA.match(earlier)

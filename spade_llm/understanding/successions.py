@@ -481,6 +481,46 @@ _COUNT_OF = re.compile(
 """Several beings or things with their number: `our two cats`."""
 
 
+def with_next_child(text: str, every: Sequence[str]) -> Statement | None:
+    """`We had our third` after `we have two kids`: the number of children, and how it grew."""
+    said = _NEXT_CHILD.match(text)
+    for one in reversed(every if said else ()):
+        had = _CHILDREN.search(one)
+        count = had["count"].lower() if had else ""
+        if said and had and said["nth"].lower().startswith(_AFTER[_number(count)]):
+            grown = f"{one[: had.start('count')]}{_next_number(count)}{one[had.end('count') :]}"
+            return Statement(text=f"{grown}; {text}", is_change=True, replaced=one)
+    return None
+
+
+def _number(count: str) -> int:
+    """The number that a word or a digit tells: 2 for `two`, `dos` and `2`."""
+    return int(count) if count.isdigit() else _COUNTED.index(count) % len(_COUNTS) + 2
+
+
+def _next_number(count: str) -> str:
+    """The next number, in the language of a word, or as a digit."""
+    return str(int(count) + 1) if count.isdigit() else _COUNTED[_COUNTED.index(count) + 1]
+
+
+_AFTER = {2: ("third", "tercer"), 3: ("fourth", "cuart"), 4: ("fifth", "quint")}
+"""Beginning of the ordinal that follows a number."""
+_NEXT_CHILD = LazyPattern(
+    r"^(?:(?:i|we)(?:['’]ve)?(?: just| finally)* (?:had|welcomed) (?:our|my)"
+    r"|(?:hemos|he|acabamos de|acabo de) (?:tenido|tener) (?:al?|el|la)"
+    r"|(?:tuvimos|tuve) (?:al?|el|la)"
+    r"|(?:ha nacido|naci[óo]) (?:el|la|nuestr[oa])) (?P<nth>third|fourth|fifth|tercer[oa]|cuart[oa]"
+    r"|quint[oa])"
+    r"(?=$|[,.;!:]| (?:child|kid|baby|one|hij[oa]|on|last|yesterday|today|ayer|hoy|el)\b)",
+    _I,
+)
+_CHILDREN = LazyPattern(
+    r"\b(?P<count>two|three|four|dos|tres|cuatro|[2-4]) "
+    r"(?:(?:little|lovely|young) )?(?:kids|children|hij[oa]s|ni[ñn][oa]s|peques|cr[ií][oa]s)\b",
+    _I,
+)
+
+
 def split_announcement(text: str) -> tuple[str, str]:
     """A clause in two: what is over or has changed, and what holds instead; the second part is
     empty if there is none."""
