@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
+from spade_llm.understanding.clauses import THIRD_SPANISH
 from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
 from spade_llm.understanding.features import NOTE, ends, features, is_changed, is_negated
 from spade_llm.understanding.pronouns import leading_noun, subject_name
@@ -29,6 +30,7 @@ from spade_llm.understanding.replacement import (
     TITLES,
     YEAR,
     Statement,
+    are_of_other_kind,
     are_two_of_a_kind,
     bearer_of,
     denies_other_place,
@@ -40,6 +42,7 @@ from spade_llm.understanding.replacement import (
     key_of_being,
     names_other_of_kind,
     owner_of,
+    qualified_nouns,
     replaces,
     role_in_state,
     tells_own_home,
@@ -370,7 +373,7 @@ _OWN_TASTE = LazyPattern(
 )
 _AGE_ASKED = LazyPattern(r"\bhow old\b|\bqu[eé] edad\b|\bcu[aá]ntos a[ñn]os (?:ten|tien)", _I)
 _AGE_TOLD = LazyPattern(
-    r"\b(?:(?:ten(?:go|emos)|tiene[ns]?) (?:\S+ ){1,3}?a[ñn]os"
+    r"\b(?:(?:ten(?:go|emos)|tiene[ns]?) (?:(?:\S+ ){1,3}?a[ñn]os|\d{1,2}(?=$|[,.;]))"
     r"|cumpl\w+|va a hacer|de \d+|nac\w+|turn\w*|old|ages?|aged|born"
     r"|birthday|cumplea[ñn]os|cumple)\b|\w \(\d{1,3}\)|\b(?:i['’]?m|i am|is|are|was)\b|['’]s\b",
     _I,
@@ -411,13 +414,20 @@ _ASKED_ACT = LazyPattern(
 )
 """The verb of a question about what the speaker does: `what do I grow?`."""
 _ASKED_NOUN = LazyPattern(
-    r"^[¿\s]*(?:what|which|qu[eé]|cu[aá]l) (?P<noun>\w{3,}) (?:am|is|are|do|does|did|was|were|have"
+    r"^[¿\s]*(?:what|which|qu[eé]|cu[aá]l) (?!(?:day|date|time|year|month|d[ií]a|fecha|hora|a[ñn]o"
+    r"|mes)\b)(?P<noun>\w{3,}) (?:am|is|are|do|does|did|was|were|have"
     r"|has|tengo|tenemos|es|est[aá]|estoy)\b"
     r"|^[¿\s]*(?:what(?:['’]?s| is) (?:the|my|our)|cu[aá]l es (?:el|la|mi)) (?P<noun2>\w{3,})"
     r" (?:for|of|to|de|del|para)\b",
     _I,
 )
 """The thing that a question asks for: `what seat am I in?`, `what's the code for my locker?`."""
+_ASKED_SEVERAL = LazyPattern(
+    r"^(?:who|what) are (?:the names of )?(?:my|our) (?P<noun>[a-z]+)(?: called| named)?[\s?]*$"
+    r"|^[¿\s]*(?:qui[eé]nes son|c[oó]mo se llaman) (?:mis|nuestr[oa]s) (?P<noun2>\w+)[\s?]*$",
+    _I,
+)
+"""A question for all beings or things of a kind: `who are my sisters?`."""
 _ASKED_VERB = LazyPattern(
     r"^[¿\s]*(?:qu[eé]|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt\w+) (?:me |lo |la )?"
     r"(?P<verb>[^\W\d_]{3,}o)\b",
@@ -662,6 +672,8 @@ def _beside(
         if holding and not ends(holding.text, asked.concepts):
             yield holding
         yield first
+    elif _ASKED_SEVERAL.match(question):
+        yield first
     elif not asked.wants_before and (follower := _follower(asked, first, candidates)):
         yield follower
         yield replace(first, is_earlier=True)
@@ -698,6 +710,7 @@ def _scored(
     order = 1 if asked.wants_before else -1
     near = [one for one in scored if one[0] >= least]
     near = [one for one in near if not _is_of_another_bearer(asked, one[2].text)]
+    near = [one for one in near if not _is_of_other_medicine(asked, one[2].text)]
     near = [*near, *_told_along(asked, near, candidates)]
     found = (one for one in near if _has_what_is_asked(asked, one[2]))
     scored = sorted(
@@ -718,9 +731,18 @@ def _scored(
         scored = _preferred(
             asked, scored, lambda text: bool(noun & stems_of(text)) or text in former
         )
+    if several := _ASKED_SEVERAL.match(asked.text):
+        # "I have two sisters, Ann and Eve" for "who are my sisters?", not "my sister Ann moved".
+        plural = several["noun"] or several["noun2"]
+        scored = [one for one in scored if plural in split_words(one[2].text)] or scored
+    if kinds := qualified_nouns(asked.text):
+        # "The spare key is …" says nothing of the garage key.
+        scored = _preferred(
+            asked, scored, lambda text: not are_of_other_kind(qualified_nouns(text), kinds)
+        )
     is_of_taste = is_negated(asked.text) or "dislike" in asked.concepts
     if _FOR_VALUE.search(asked.text) and not is_of_taste:
-        scored = [one for one in scored if not _denies_beside(one[2], scored)]
+        scored = [one for one in scored if not _denies_beside(one, scored)]
     if is_open:
         return scored
     return [one for one in scored if not _is_followed(asked, one, scored)] or scored
@@ -737,12 +759,22 @@ def _preferred(
     return found if is_fitting or (found and _less_fitting(asked, scored[0][2].text)) else scored
 
 
-def _denies_beside(one: Candidate, scored: Sequence[tuple[float, int, Candidate]]) -> bool:
+def _denies_beside(
+    one: tuple[float, int, Candidate], scored: Sequence[tuple[float, int, Candidate]]
+) -> bool:
     """Check whether a candidate denies something else than another one tells: `I'm not allergic to
-    milk` does not answer `what am I allergic to?`, if an allergy is known."""
-    return features(one.text).is_negated and any(
-        _only_denies_another(one.text, other.text)
-        for _, _, other in scored
+    milk` does not answer `what am I allergic to?`, if an allergy is known; nor does `I no longer do
+    judo` answer what sport I do, if another one is known."""
+    points, _, denial = one
+    is_over = is_changed(denial.text) and _is_only_denial(denial.text)
+    return features(denial.text).is_negated and any(
+        _only_denies_another(denial.text, other.text)
+        or (
+            is_over
+            and near > points - SMALL_PENALTY
+            and not stems_of(denial.text) - light() <= stems_of(other.text)
+        )
+        for near, _, other in scored
         if not features(other.text).is_negated
     )
 
@@ -893,6 +925,7 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
     ago, of another person, and denials of something else."""
     behind = candidates[candidates.index(earlier) + 1 :]
     least_fitting = _less_fitting(asked, earlier.text)
+    asked_kinds = qualified_nouns(asked.text)
     return [
         one
         for one in reversed(behind)
@@ -903,6 +936,7 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
             or _less_fitting(asked, one.text) > least_fitting
             or have_different_bearers(one.text, earlier.text)
             or names_other_of_kind(one.text, earlier.text)
+            or are_of_other_kind(qualified_nouns(one.text), asked_kinds)
             or _only_denies_another(one.text, earlier.text)
         )
     ]
@@ -924,6 +958,9 @@ def _may_be_of_same(asked: Question, text: str, earlier: str) -> bool:
     new, old = features(text), features(earlier)
     subject = subject_name(text)
     if asked.names and subject and not (subject | new.names) & (asked.names | old.names):
+        return False
+    if asked.names and new.is_ended and new.names and not new.names & (asked.names | old.names):
+        # "I cancelled Netflix" says nothing of Filmin.
         return False
     if is_changed(text) or new.is_ended or new.is_denial or _FOLLOWS.search(text):
         return True
@@ -1783,6 +1820,33 @@ def _is_of_another_bearer(asked: Question, text: str) -> bool:
     return bool(is_same_kind) and not concepts_of(" ".join(roles)) & concepts_of(" ".join(others))
 
 
+def _is_of_other_medicine(asked: Question, text: str) -> bool:
+    """Check whether a question names a medicine, and a statement another one."""
+    words = value_key(asked.text)
+    named = {one for one in words if "medicine" in concepts_of(one)} - _KINDS_OF_MEDICINE
+    said = features(text)
+    # "I'm allergic to penicillin" may answer for another one.
+    is_of_medicine = "medicine" in said.concepts and "allergy" not in said.concepts
+    return bool(named) and is_of_medicine and not (said.is_denial or named & value_key(text))
+
+
+_KINDS_OF_MEDICINE = frozenset({
+    "medicine", "medicines", "medication", "medications", "meds", "drug", "drugs", "pill", "pills",
+    "tablet", "tablets", "painkiller", "painkillers", "antibiotic", "antibiotics",
+    "antidepressant", "treatment", "prescription", "prescriptions", "prescribe", "prescribed",
+    "prescribes", "prescribing", "capsule", "capsules", "cream", "ointment", "eyedrops", "inhaler",
+    "injection", "injections", "patch", "steroid", "steroids", "supplement", "supplements",
+    "vitamin", "vitamins", "statin", "statins", "antihistamine", "contraceptive", "anticoagulant",
+    "dose", "doses", "medicina", "medicinas", "medicamento", "medicamentos", "medicacion",
+    "remedio", "remedios", "pastilla", "pastillas", "comprimido", "comprimidos", "tratamiento",
+    "receta", "recetas", "recetado", "recetaron", "capsula", "capsulas", "crema", "pomada",
+    "gotas", "colirio", "inhalador", "inyeccion", "inyecciones", "parche", "jarabe", "antibiotico",
+    "antibioticos", "analgesico", "analgesicos", "antihistaminico", "anticonceptivo",
+    "anticonceptivos", "anticonceptiva", "anticoagulante", "vitaminas", "dosis",
+})  # fmt: skip
+"""Words for kinds of medicine, of which a statement may have the name."""
+
+
 def _names_bearer(text: str, bearer: frozenset[str]) -> bool:
     """Check whether a text names a being by one of its words, or by another one for the same."""
     words = bearer - SPEAKER
@@ -2325,7 +2389,7 @@ _DONE_TO_OWN = LazyPattern(
 )
 _FIRST_PERSON = LazyPattern(
     # "Pedro me corta el pelo", "Marco teaches me"
-    r"^(?!\w+o (?:me|nos|le|se|es|est[aá]|ha|va|vive|tiene|is|was|has|\w+s (?:me|us|my|our))\b)"
+    rf"^(?!\w+o (?:me|nos|le|se|{THIRD_SPANISH}|usa|is|was|has|\w+s (?:me|us|my|our))\b)"
     r"(?:i|i['’]?(?:m|ve|d|ll)|we|we['’]\w+|yo|nos|le|lo|la|me|\w+(?:o|é|í|amos|emos|imos))\b",
     _I,
 )
@@ -2378,7 +2442,11 @@ def _asks_for_former(question: str) -> bool:
     )
 
 
-_DID_HAVE = LazyPattern(r"^(?:what|which) [\w-]+ did (?:i|we) (?:have|own|drive)\W*$", _I)
+_DID_HAVE = LazyPattern(
+    r"^(?:what|which) [\w-]+ did (?:i|we) (?:have|own|drive)\W*$"
+    r"|^\W*qu[eé] [\w-]+ (?:ten[ií]a|ten[ií]amos|conduc[ií]a|usaba|llevaba)(?: yo)?\W*$",
+    _I,
+)
 
 
 def asks_whether_before(question: str) -> bool:

@@ -25,7 +25,7 @@ from spade_llm.understanding.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 MAX_CHARS = 4000
 """Maximum length of a message in characters that is examined; the rest is ignored."""
@@ -116,7 +116,9 @@ _LEAD_IN = LazyPattern(
     r"|(?:perd[oó]n(?:a(?:me|d|dme)?)?|disculpa(?:me|d)?) (?:que|por) [^,;]{3,60}(?=,)"
     r"|sorry (?:i|for|about) [^,;]{3,60}(?=,)"
     r"|(?:(?!actually\b)\w{4,}ly|then)(?=,? (?:i|we|my|our)\b)"
-    r"|(?:weirdly|oddly|strangely|funnily enough|curiosamente)(?=\s*,)|ha(?=\s*,? no\b)"
+    r"|(?:weirdly|oddly|strangely|funnily enough|curiosamente|sadly|(?:un)?fortunately|luckily"
+    r"|thankfully|happily|(?:por )?desgracia(?:damente)?|lamentablemente|tristemente|por suerte"
+    r"|afortunadamente)(?=\s*,)|ha(?=\s*,? no\b)"
     r"|(?:idk|i don['’]?t know|not sure|dunno) if (?:i|i['’]ve) (?:told|mentioned|said)(?: you"
     r"| u| this"
     r"| already| before)*,?(?= but\b)|quick one(?=,)|so{2,}|(?:little |quick )?update(?=,)"
@@ -125,7 +127,8 @@ _LEAD_IN = LazyPattern(
     r"|(?:the |my |la |el |mi )?[\w-]+ (?:says|said|texted|emailed|rang|phoned|dice|dicen|dijo"
     r"|avis[óa]\w*|escribi[óo])(?: to say| that| que)?(?= (?:the|my|our|el|la|mi|nuestr[oa])"
     r" [\w-]+(?: [\w-]+){0,2}?(?:['’]s)? (?:(?:has|have|had|been|got|was|is|se|ha|han|sido) )*"
-    r"(?:pushed|moved|postponed|delayed|rescheduled|cancelled|put back|brought forward|aplaz\w+"
+    r"(?:pushed|moved|postponed|delayed|rescheduled|cancelled|put back|brought forward|(?:aplaz"
+    r"|posterg)\w+"
     r"|retras\w+|adelant\w+|cancel\w+)\b)"
     r"|qu[eé] (?:alegr[ií]a|pena|l[aá]stima|ilusi[oó]n|bien|mal|rabia|susto|rollo|palo|fuerte|guay"
     r"|horror|verg[uü]enza|ganas)(?=\s*[,:!])|hm+|parce|g[uü]ey|wey|no manches|a{2,}y"
@@ -270,7 +273,7 @@ _QUESTION_WORD = LazyPattern(
     r"|de todo"
     r"|fuera\b|sin\b|carne|pescado)|cu[aá]l(?:es)?|cu[aá]nt[oa]s?"
     r"|(?:a|de|en|con|por|para|desde|hasta) (?:qué|que (?=hora|d[ií]a|a[ñn]o|mes"
-    r"|(?:trabaj|viv|estudi|jueg|curr|chambe|labur)\w+)|qui[eé]n|cu[aá]l"
+    r"|(?:soy|estoy|tengo)\b|(?:trabaj|viv|estudi|jueg|curr|chambe|labur)\w+)|qui[eé]n|cu[aá]l"
     r"|d[oó]nde|cu[aá]ndo"
     r"|cu[aá]nt\w+))\b",
     _I,
@@ -867,7 +870,10 @@ FINITE = (
     r"|supports|smokes|follows|attends|coaches|votes|swims|dances|paints|trains|cycles|commutes"
     r"|grows|fishes|climbs|cleans|volunteers|babysits|repairs|designs"
     r"|(?:fuma|vende|colecciona|apoya|cocina|pinta|baila|calza|entrena|viaja|cose|arregla|dibuja"
-    r"|monta|vota|cr[ií]a|dirige|pesca|adora|detesta|sufre|padece|ronca)n?"
+    r"|monta|vota|cr[ií]a|dirige|pesca|adora|detesta|sufre|padece|ronca|cuelga|pierde|aparca"
+    r"|descansa|ladra|crece|huele|suena|funciona|vigila|friega|riega|atiende|acompa[ñn]a|trae"
+    r"|sirve|gotea|centrifuga|calienta|arranca|molesta|pertenece|conoce|entiende|aparece"
+    r"|mantiene|consigue|sigue|recibe|aprende|escribe|escucha|sube)n?"
     rf"|{THIRD_SPANISH}|hemos|se \w+(?:a|e|an|en)|\w{{3,}}(?:ó|aron|ieron|é|aba[ns]?|ían?))"
 )
 """Verbs that make a clause a statement: a noun without one is a key word."""
@@ -882,6 +888,10 @@ _OTHERS = LazyPattern(
     r"|^(?!(?:they|he|she|it|we|you)\b)(?-i:[A-Z])\w+"
     r"(?: (?-i:[A-Z])[\w'’]+| finally| just| already)* (?:rang|called|phoned|texted"
     r"|wrote|visited|died|left|retired)[\s.!]*$"
+    r"|^(?:(?:mi|nuestr[oa]) \w+(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?|(?-i:[A-ZÁÉÍÓÚÑ])\w+) (?:ya )?"
+    r"(?:se (?:ha |han )?\w{3,}(?:ó|aron|ieron|ado|ido)|(?:ha |han )?(?:muri|fallec|dimit|renunci"
+    r"|lleg|volv)"
+    r"\w*)[\s.!]*$"
     # An unknown verb behind a name or a noun with an article: `Leo naps at noon`.
     r"|^(?:(?:my|our|the)(?: [\w'’-]+){1,3}?|(?-i:[A-Z])\w+)(?: (?-i:[A-Z])\w+)? \w{3,}s"
     rf" (?:at|in|on|to|from|with|for|by|every|my|our|his|her|the|an?|{MONTHS})\b"
@@ -1076,15 +1086,17 @@ _SPLIT = LazyPattern(
     r"|\s+(?:and|so|then|y)\s+|,?\s(?:but|pero)\s(?=my|our|mis?\b|she|he|they"
     r"|i['’]ve (?:lived|been (?:living )?in)\b))"
     r"(?:(?:then|also|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego"
-    r"|al final|resulta que|it turns out),? )*"
-    r"(?=(?:it['’]s (?!my favou?rite\b)(?=.*\bnow\b)|no more|bought (?!in\b|for\b|at\b|on\b"
-    r"|from\b|last\b)"
+    r"),? )*"
+    r"(?=(?:(?:al final|resulta que|it turns out|in the end),? )?"
+    r"(?:it['’]s (?!my favou?rite\b)(?=.*\bnow\b)|no more"
+    r"|bought (?!in\b|for\b|at\b|on\b|from\b|last\b)"
     r"|got (?:an?|the) |i(?![\s.!]*$)|i['’](?:m|ve)"
     r"|my (?!(?:(?:best|old|big|little|older|younger|eldest|youngest|twin|other) )?[\w-]+,)"
     r"|on (?=(?!the\b)[^\W\d_]{4,} \d+(?: ?m?c?g)? (?:once|twice|a day|daily|every|in|at)\b)"
     r"|our (?!\w+,)"
     r"|we|we['’](?:re|ve)|call me|she|he|they"
     r"|mi (?!\w+(?: de \w+| mayor| menor)?,)|mis"
+    r"|(?:todav[ií]a|a[uú]n) no (?=(?:me|nos|hay|tengo|tenemos|se|sé)\b)"
     r"|(?<=and )(?:his|her|its) (?=(?:[\w-]+ ){1,2}is\b)|sus? (?!nombre)[\w-]+(?= (?:es|son"
     r"|est[aá]n?"
     r"|cumple)\b)|no me|(?:se )?me \w{3,}(?<!r)"
@@ -1193,11 +1205,16 @@ def _by_verb(text: str) -> Iterator[str]:
     while found := _SECOND_VERB.match(text) or _SECOND_VERB_ES.match(text):
         yield found["first"]
         # "Pepe has a girlfriend, is called Ana": the second name is not his.
-        is_of_other = found["rest"].startswith("se llama") and _NAME_ONLY.match(found["subject"])
+        is_named = _NAME_ONLY.match(found["subject"]) or _HAD_CHILD.search(found["first"])
+        is_of_other = found["rest"].startswith("se llama") and is_named
         text = found["rest"] if is_of_other else f"{found['subject']} {found['rest']}"
     yield text
 
 
+_HAD_CHILD = LazyPattern(
+    r"\b(?:tuvo|ha tenido|espera) (?:a )?(?:una?|la|el|al) (?:beb[eé]|ni[ñn][oa]|nen[ea]|hij[oa])$",
+    _I,
+)
 _NAME_ONLY = re.compile(r"(?!Mi\b|Nuestr|El\b|La\b)[A-ZÁÉÍÓÚÑ]\w+$")
 
 
@@ -1421,8 +1438,8 @@ def _reworded(sentence: str) -> str:
     """The sentence in plain words: without a wish to be reminded, and with names and medicines that
     are told behind their verb as they would be told alone."""
     sentence = _WISH_TO_BE_REMINDED.sub("", sentence)
-    for pattern, told in _paraphrases():
-        sentence = pattern.sub(told, sentence)
+    for pattern, plain in _paraphrases():
+        sentence = pattern.sub(plain, sentence)
     sentence = _NAMED_BEHIND.sub(r"\g<thing> called \g<name>", sentence)
     sentence = _NAMED_BEHIND_ES.sub(_with_name_first, sentence)
     if found := _DIAGNOSED.match(sentence):
@@ -1432,9 +1449,20 @@ def _reworded(sentence: str) -> str:
 
 
 @cache
-def _paraphrases() -> tuple[tuple[LazyPattern, str], ...]:
+def _paraphrases() -> tuple[tuple[LazyPattern, Callable[[re.Match[str]], str]], ...]:
     read = read_table("paraphrases.toml")["paraphrases"]
-    return tuple((LazyPattern(one["pattern"], _I), one["plain"]) for one in read)
+    return tuple((LazyPattern(one["pattern"], _I), _plain_words(one["plain"])) for one in read)
+
+
+def _plain_words(plain: str) -> Callable[[re.Match[str]], str]:
+    """The replacement of a paraphrase; a group `word` loses the capital of a sentence's begin."""
+
+    def told(found: re.Match[str]) -> str:
+        word = found.groupdict().get("word")
+        text = found.expand(plain)
+        return text.replace(word, word[0].lower() + word[1:], 1) if word else text
+
+    return told
 
 
 _NAMED = r"(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ][\w-]*"
@@ -1468,20 +1496,39 @@ _RELATIVE = LazyPattern(
 
 
 _SIBLINGS = LazyPattern(
-    r"^(?P<first>(?:i|we)(?:['’]ve got| have(?: got)?) (?:two|three|four|five) "
-    r"(?P<kin>brother|sister|son|daughter|cousin|nephew|niece|dog|cat|kid|boy|girl)s): "
-    rf"(?P<items>{_NAMED}(?:['’]s| {FINITE}) .+)$",
+    r"^(?P<first>(?:i|we)(?:['’]ve(?: got)?| have(?: got)?) (?:two|three|four|five) "
+    r"(?:(?P<kin>brother|sister|son|daughter|cousin|nephew|niece|dog|cat|boy|girl)s|kids"
+    r"|children)): "
+    rf"(?P<items>(?:little )?{_NAMED}(?:['’]s| {FINITE}) .+)$",
     _I,
 )
 """`I've got two brothers: Neil's a vet and Owen works in Hull`."""
-_SIBLING = LazyPattern(rf"(?:^|,? and |[,;] )(?={_NAMED}(?:['’]s| {FINITE}) )", _I)
+_SIBLING = LazyPattern(
+    rf"(?:^|,? and |[,;] )(?:little )?(?P<name>{_NAMED})(?=(?:['’]s| {FINITE}) )", _I
+)
+_SIBLINGS_ES = LazyPattern(
+    r"^(?P<first>(?:tengo|tenemos) (?:dos|tres|cuatro|cinco) (?:hij|herman|niet|sobrin|prim)[oa]s)"
+    rf": (?P<items>{_NAMED}(?:,? que|,?) {THIRD_SPANISH} .+)$",
+    _I,
+)
+_SIBLING_ES = LazyPattern(
+    rf"(?:^|,? y |[,;] )(?P<name>{_NAMED})(?:,? que|,?)(?= {THIRD_SPANISH} )", _I
+)
 
 
 def _with_siblings(sentence: str) -> str:
-    """Split a list of relatives or pets, with a statement about each, into sentences about each."""
-    if not (found := _SIBLINGS.match(sentence)):
+    """Split a list of relatives or pets, with a statement about each, into the list of their names
+    and sentences about each."""
+    found = _SIBLINGS.match(sentence) or _SIBLINGS_ES.match(sentence)
+    if not found:
         return sentence
-    return found["first"] + _SIBLING.sub(f"; my {found['kin']} ", found["items"])
+    item = _SIBLING if found.re.groupindex.get("kin") else _SIBLING_ES
+    kin = found.groupdict().get("kin")
+    names = [one["name"] for one in item.finditer(found["items"])]
+    last = " and " if item is _SIBLING else " y "
+    listed = last.join(filter(None, (", ".join(names[:-1]), names[-1])))
+    items = item.sub(rf"; {f'my {kin} ' if kin else ''}\g<name>", found["items"])
+    return f"{found['first']}: {listed}{items}"
 
 
 def _with_name_first(found: re.Match[str]) -> str:

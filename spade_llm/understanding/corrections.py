@@ -17,6 +17,7 @@ from spade_llm.understanding.replacement import (
     EXCLUSIVE,
     INTRODUCES,
     REASON,
+    SECRETS,
     YEAR,
     YEAR_DIGITS,
     Statement,
@@ -131,7 +132,8 @@ _PLACED = LazyPattern(
     r"^(?:they|he|she|i|we)?(?:['’]ve| have)? ?(?:put|moved|switched) (?:me |us )?(?P<at>as|in|on"
     r"|at|to)"
     r" (?P<new>[\w-]+)$"
-    r"|^(?:me|nos) (?:han |he |hemos )?(?:puesto|pusieron|pasad[oa]|pasaron|cambiad[oa]|cambiaron"
+    r"|^(?:me|nos) (?:han? |he |hemos )?(?:puesto|puso|pusieron|pasad[oa]|pasó|pasaron|cambiad[oa]"
+    r"|cambiaron"
     r"|movido)"
     r" (?P<at2>de|en|a|como) (?P<new2>[\w-]+)$",
     _I,
@@ -230,7 +232,7 @@ CHANGE_WORDS = LazyPattern(
     r"(?=,? (?:to|until|till)\b)|\b(?:gave|given|offered) (?:me|us)(?= the \d)"
     r"|\b(?:now|actually|instead|ahora|ya|up|down|new|nuev[oa]s?|already|resulta|turns out)\b"
     r"|\b(?:(?:ha|han|he|hemos|haya|acaban? de|acabamos de|tuve que|tuvimos que) )?"
-    r"(?:cambi\w+|aplaz\w+|adelant\w+|retras\w+|mov(?:er|ido|i[óe]\w*)"
+    r"(?:cambi\w+|(?:aplaz|posterg)\w+|adelant\w+|retras\w+|mov(?:er|ido|i[óe]\w*)"
     r"|pas(?:ado|aron|ó|amos|é|an?(?= (?:al?|para)\b))"
     r"|pospu\w+|corri(?:do|ó|eron)(?= (?:la|el|mi)\b)"
     r"|sub(?:ido|í|ió|ieron)|aument\w+|baj(?:ado|é|ó|aron)|puesto"
@@ -279,7 +281,8 @@ _OF_BODY = frozenset({"size", "weight"})
 _OWNED = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?)\b", _I)
 _MOVES = LazyPattern(
     r"\b(?:mov(?:e|ed|ing)|chang\w+|switch\w*|swapp\w*|shift\w*|reschedul\w+|postpon\w+|push\w*"
-    r"|delay\w*|cambi\w+|mud\w+|traslad\w+|aplaz\w+|adelant\w+|retras\w+|pas\w+ (?=al? ))",
+    r"|delay\w*|cambi\w+|mud\w+|traslad\w+|(?:aplaz|posterg)\w+|adelant\w+|retras\w+"
+    r"|pas\w+ (?=al? ))",
     _I,
 )
 """Another value is chosen."""
@@ -317,10 +320,11 @@ _DONE_TO = LazyPattern(
 _BY_OTHERS = LazyPattern(
     r"^(?:(?P<english>(?:the |my |our )?(?:doctor|gp|nurse|consultant|specialist|psychiatrist"
     r"|midwife|vet|boss"
-    r"|manager|landlord|landlady|school|hospital|clinic|agency|council|company|work|hr)"
+    r"|manager|coach|trainer|teacher|landlord|landlady|school|hospital|clinic|agency|council|company|work|hr)"
     r"(?:['’]s| has| have)? (?=(?:\w+ed|put|cut) (?:me|us|it|them|my|our|the)\b))"
     r"|(?:el|la|mi|nuestr[oa]) (?:m[eé]dic[oa]|doctora?|enfermer[oa]|psiquiatra|especialista"
-    r"|veterinari[oa]|jef[ea]|caser[oa]|due[ñn][oa]|empresa|colegio|cole) "
+    r"|veterinari[oa]|jef[ea]|caser[oa]|due[ñn][oa]|empresa|colegio|cole|m[ií]ster|entrenador[a]?"
+    r"|profe(?:sor|sora)?) "
     r"(?=(?:(?:me|nos) )?(?:l[ao]s? )?(?:ha \w+[dt]o|\w+ó)\b))",
     _I,
 )
@@ -379,7 +383,7 @@ def resolve_correction(
     if before and (found := _named_before(before, text, _apart_from(before, every))):
         return found
     known = known if clause.is_change else near
-    return _short_correction(clause, known) if known else None
+    return _short_correction(replace(clause, text=text), known) if known else None
 
 
 def _said_again(text: str, known: Sequence[str]) -> Statement | None:
@@ -592,7 +596,8 @@ def _relabelled(text: str, every: Sequence[str], *, is_change: bool) -> Statemen
 def about(said: str, part: str, known: Sequence[str]) -> Sequence[str]:
     """The statements that may be meant by a value behind a part of a clause: those of which it
     names most; if it names none, only a pronoun (`it's at nine`) refers to the last one."""
-    named = concepts_of(said) - general()
+    # "Two of my pupils have left" says nothing of two cats.
+    named = concepts_of(" ".join(one for one in said.split() if not has_count(one))) - general()
     if not named:
         return known
     known = [one for one in known if not have_different_owners(said, one)]
@@ -788,7 +793,7 @@ def _with_contrast(every: Sequence[str], old: str, new: str) -> Statement | None
         if NOTE.search(one) and _span(one, differing) and not _span(NOTE.sub("", one), differing):
             # Only what a pronoun of it means.
             continue
-        if (is_fragment or said <= features(one).concepts) and (
+        if (is_fragment or said - general() <= features(one).concepts) and (
             found := with_typed_value(one, old, value)
         ):
             return found
@@ -814,6 +819,33 @@ def _at_other_place(latest: str, old: str, new: str) -> Statement | None:
     return with_part(latest, tail.start("tail"), len(latest), new)
 
 
+def at_other_destination(clause: Clause, every: Sequence[str]) -> Statement | None:
+    """The latest statement that tells with the verb of a change where the speaker goes or meets
+    others, with the new place: `al final nos vamos a Lugo` after `nos vamos a Vigo en mayo`."""
+    new = _GOES.match(clause.text) if clause.is_change else None
+    for one in reversed(every) if new else ():
+        old = _GOES.match(one)
+        if new and old and new["verb"].lower() == old["verb"].lower():
+            if new["more"]:
+                # It tells more than the place.
+                text = f"{clause.text[:1].upper()}{clause.text[1:]}"
+                return Statement(text=text, is_change=True, replaced=one)
+            return with_part(one, old.start("at"), old.end("place"), f"{new['at']} {new['place']}")
+    return None
+
+
+_GOES = LazyPattern(
+    r"^(?P<verb>nos vamos|me voy|voy|vamos|iremos|ir[eé]|quedamos|nos vemos|viajamos"
+    r"|(?:we|i)['’](?:re|m) (?:going|flying|travelling|meeting|staying)|(?:we|i) (?:meet|go))"
+    r"(?: up| away| on holiday| de vacaciones)? (?P<at>al?|en|to|in|at) "
+    r"(?P<place>(?:(?:the|our|my|el|la|los|las|mi|nuestr[oa]) )?[^\W\d_][\w'’-]+"
+    r"(?: (?!(?:para|for|with|con|on|by|next|this|every|cada)\b)(?:del? |of )?[\w'’-]+){0,3}?)"
+    r"(?P<more> (?:en|in|para|for|with|con|el|los|on|at|a las?|by|next|this|every|cada)\b.*)?$",
+    _I,
+)
+"""Place to which the speaker goes, or where they meet others."""
+
+
 def _without_part_before(value: str, before: str) -> str:
     """A value without its first part, if that stands before its place already: `jo.wright` in
     `jo.bright@…`."""
@@ -830,6 +862,7 @@ def _whole_name(text: str, span: tuple[int, int]) -> tuple[int, int]:
     return span
 
 
+_AT_PLACE = LazyPattern(r"\b(?:at|in|en) (?:an?|the|una?|el|la) $", _I)
 _LIST_END = LazyPattern(r" (?:and|y) (?:i|me|yo)$|,[^,]+ (?:and|y|e) (?-i:[A-ZÁÉÍÓÚÑ])\w+$", _I)
 """`…, Tim, Ann and me`: a list goes on."""
 _ARTICLE_BEFORE = LazyPattern(r"\b(?:an?|the|una?|el|la) $", _I)
@@ -838,6 +871,9 @@ _ARTICLE_BEFORE = LazyPattern(r"\b(?:an?|the|una?|el|la) $", _I)
 def _may_stand_for(value: str, types: Spans, earlier: str, span: tuple[int, int]) -> bool:
     """Check whether a new value has the type of the one that it replaces: a day is replaced by a
     day only, or its number by a number."""
+    if "profession" in concepts_of(value) and _AT_PLACE.search(earlier[: span[0]]):
+        # "He's left the garage, he's a driver now": no place.
+        return False
     replaced = {
         kind
         for kind, spans in typed_values(earlier).items()
@@ -953,6 +989,8 @@ _COMES_NOW = LazyPattern(
 )
 """`Ahora viene Ana`: the clause before it tells which being is replaced."""
 _ONLY = LazyPattern(r"\b(?:only|just|s[oó]lo|solamente)\b", _I)
+_REFLEXIVE = LazyPattern(r"\b(?:me|nos) (?P<verb>[^\W\d_]{3,}(?:o|amos|emos))(?= al?\b)", _I)
+"""What the speaker does at a time: `me acuesto a las 9`."""
 _SPANISH_VERBS = frozenset({
     "voy", "salgo", "corro", "nado", "entreno", "juego", "estudio", "trabajo", "ceno", "desayuno",
 })  # fmt: skip
@@ -979,6 +1017,7 @@ def _restated_recently(
     if _COMES_NOW.match(text):
         return None
     verbs = {one for one in split_words(bare) if one in _SPANISH_VERBS or past_verb(one)}
+    verbs |= {one["verb"].lower() for one in _REFLEXIVE.finditer(bare)}
     for one in _misspelt_first(known, text, bare, types):
         # What both name says what is meant, and takes nothing's place.
         new = without_known(bare, types, one)
@@ -1252,6 +1291,9 @@ def _with_complement(latest: str, value: str, said: str) -> Statement | None:
     types = values_of_part(value)
     tail = COPULA.match(latest) or _TAIL.match(latest) or _object(latest, value)
     if not tail or not (types or concepts_of(value)) or _STATE.match(value):
+        return None
+    if concepts_of(value) & SECRETS - features(latest).concepts:
+        # "I mean the code for the safe" behind `my favourite composer is …`.
         return None
     if _AT.match(said) and _AT.match(tail["tail"]):
         return with_part(latest, tail.start("tail"), len(latest), said)

@@ -58,11 +58,13 @@ _ENDED = LazyPattern(
     r"|thrown (?:out|away)|threw away|dropped|withdr[ae]wn?|withdrew|pulled out|backed out"
     r"|(?:gone|went) (?:right |completely |totally )?off (?!to\b|on\b|with\b|at\b)"
     r"|cut out|(?:packed|jacked|chucked|packing|knocked) (?:\w+ ){0,3}?(?:in|on the head)"
-    r"|(?:done|over|through|finished) with|is over|(?:it|that)['’]s (?:all )?over|no more"
+    # "She is over in Boston" tells where she is.
+    r"|(?:done|over|through|finished) with|is over(?! (?:in|at|from|there|here|on|the|\d))"
+    r"|(?:it|that)['’]s (?:all )?over|no more"
     r"|laid off|made redundant|fired"
-    r"|sacked|(?:walked|got|moved) out of|had enough of|me (?:sal[ií]|fui|he ido|he salido"
-    r"|march[eé]"
-    r"|echaron|han echado|corrieron|han corrido|botaron|han botado) del?"
+    r"|sacked|(?:walked|got|moved) out of|had enough of"
+    r"|me (?:sal[ií]|fui|he ido|he salido|march[eé]) del?"
+    r"|(?:me|nos|l[aeo]) (?:echaron|han echado|corrieron|han corrido|botaron|han botado) del?"
     r"|dej(?:é|e|ado|amos|aron|ó)(?: de)?|vend(?:[ií]|ido|imos|i[oó])|cancel\w+|anul\w+"
     r"|suspendieron|se ha suspendido"
     # "He suspendido química" tells of an exam that was failed.
@@ -212,7 +214,8 @@ _CHANGE = LazyPattern(
     r"|se (?:ha |han )?(?:pas(?:ó|o|aron|ado)|mov(?:ió|ido)|corri[óo])(?= (?:al?|para|hasta)\b)"
     r"|(?:me|nos) (?:han )?contrat\w+|hired|they(?:['’]ve)? put"
     r"|(?:moved|switched|swapped|shunted|bumped)"
-    r" (?:me|us|him|her|them)|nuev[oa](?! (?-i:[A-ZÁÉÍÓÚÑ]))|dej[eé]|dejado|aplaz\w+|retras\w+"
+    r" (?:me|us|him|her|them)|nuev[oa](?! (?-i:[A-ZÁÉÍÓÚÑ]))|dej[eé]|dejado|(?:aplaz|posterg)\w+"
+    r"|retras\w+"
     r"|adelant\w+|roto"
     r"|rompimos)\b",
     _I,

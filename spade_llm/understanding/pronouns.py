@@ -57,7 +57,7 @@ _THIRD_VERB = LazyPattern(
     r"^(?!est[ae]s? (?:semana|ma[ñn]ana|tarde|noche|fin|mes|a[ñn]o|verano|invierno|oto[ñn]o"
     r"|primavera|ve[cz]|curso|d[ií]a|lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo))"
     r"(?:no |ya |tambi[eé]n |ahora )?"
-    rf"(?:(?:se )?(?!gusta|encanta|hay|toca|queda|van?\b){THIRD_SPANISH}"
+    rf"(?:(?:se )?(?!gusta|encanta|hay|toca|queda|llueve|van?\b){THIRD_SPANISH}"
     r"|va a (?!llover|haber|nevar|ser\b|hacer)|va al (?=cole\w*|insti\w*|guarde\w*|jard[ií]n"
     r"|m[eé]dico|gimnasio)"
     r"|se (?:va|vuelve|muda|casa|queda|jubila|separa|viene|marcha|traslada)"
@@ -69,7 +69,8 @@ _SUBJECT_BEHIND = LazyPattern(
     r"^(?:no |ya |tambi[eé]n |ahora )?(?:se )?(?:(?:ha|han) )?(?:muert|muri|ven|vin|lleg|nac|march"
     r"|ido|vuelt|volv|escap|perd|ca[ií]d|cay|jubil|cas|va|viene)\w*"
     r" (?:(?-i:[A-ZÁÉÍÓÚÑ])|mis? |nuestr|el |la |los |las )"
-    r"|^(?:no |ya )?se (?:ha|han) (?:suspend|aplaz|cancel|anul|retras|adelant|acab|termin|rot"
+    r"|^(?:no |ya )?se (?:ha|han) (?:suspend|aplaz|posterg|cancel|anul|retras|adelant|acab|termin"
+    r"|rot"
     r"|abiert|cerrad)\w* (?:el|la|los|las|lo|mis?|un|una) "
     r"|^(?:ya |ahora )*(?:est[aá]|vive|va|viene|trabaja|duerme) (?-i:[A-ZÁÉÍÓÚÑ])"
     r"|^(?:ya |ahora )*(?:me|nos|les?) [^\W\d_]+[aen] (?:el|la|los|las|mis?) [\w-]+"
@@ -82,7 +83,7 @@ _IS_NAME = LazyPattern(r"^(?:no |ahora |ya )*(?:es|se llama) (?-i:[A-ZÁÉÍÓÚ
 _IMPERSONAL = LazyPattern(
     r"^(?:no |tambi[eé]n |ahora )?(?:ha|est[aá]|es) (?:muy |ya |todo )*(?:llov|nev|granizad|tronad"
     r"|hech|habid|sid|nublad|oscur|tarde|temprano|pronto|hora|verdad|cierto|igual|mejor|que|lunes"
-    r"|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo)",
+    r"|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo|(?:el |la )?\d)",
     _I,
 )
 """`Ha llovido`: a verb without a subject, which is not said of what was spoken of before."""
@@ -93,10 +94,10 @@ _PRONOUN = LazyPattern(
     rf"|(?P<plural>they|them|theirs?|ell[ao]s|les|(?<!\w )l[ao]s(?= {PUT_ELSEWHERE}\b)"
     r"|(?<=dónde )l[ao]s(?= (?:he|hemos|\w+[ée])\b))"
     r"|(?P<thing>(?<!of )(?-i:[Ii]ts?)(?! (?:takes|turns|looks|seems|rain|snow|doing\b|done\b))"
-    r"|(?<!\w )l[ao](?= (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras))"
+    r"|(?<!\w )l[ao](?= (?:han?|he|hemos) (?:aplaz|posterg|anul|cancel|pospu|adelant|retras))"
     rf"|(?<!\w )la(?= {PUT_ELSEWHERE}\b)|(?<=dónde )l[ao](?= (?:he|hemos|\w+[ée])\b))"
     r"|(?P<any>sus?|le|\w{2,}[aeiáéí]r(?:sel[aoe]s?|l[aoe])|(?<!\w )lo(?! (?:que"
-    r"|del?|m[ií]o|mismo)\b| (?:han?|he|hemos) (?:aplaz|anul|cancel|pospu|adelant|retras))"
+    r"|del?|m[ií]o|mismo)\b| (?:han?|he|hemos) (?:aplaz|posterg|anul|cancel|pospu|adelant|retras))"
     r"|(?<=^me )l[ao]|(?<=^se )l[ao]|(?<=^la )(?:vamos|\w+[óé])(?= ))"
     r"|(?P<implied>^we (?:met|meet|(?:know|see) each other)|^i go(?= (?:every|once|twice|on)\b)"
     r"|^(?:voy|vamos)(?= (?:los|el|cada|todos|una|dos|a las)\b)"
@@ -143,7 +144,7 @@ _ARTICLE = LazyPattern(
 _STOPS = LazyPattern(
     rf"(?:{FINITE}|at|in|on|for|with|from|to|by|who|that|which|because|so|but|and|then|as|of"
     r"|en|con|por|para|al?|que|porque|pero|y|e|i|i['’]\w+|we|me|called|named|llamad[oa]|cada|se|te"
-    r"|le|lo|nos|esta|sustituy\w+|reemplaz\w+|cubre|just|also|up|down|again|after|before|yesterday|today|tonight|last|ayer|hoy"
+    r"|le|lo|nos|ya|no|siempre|nunca|a[uú]n|todav[ií]a|ahora|tampoco|esta|sustituy\w+|reemplaz\w+|cubre|just|also|up|down|again|after|before|yesterday|today|tonight|last|ayer|hoy"
     r"|anoche|otra)$",
     _I,
 )
@@ -244,8 +245,9 @@ _SPECIFIED = LazyPattern(
 """Says which bearer of a name is meant: rather another one than the one that was spoken of."""
 _THERE = LazyPattern(r"(?<=[a-záéíóúñ] )(?:there|all[ií]|ah[ií])\b(?! (?:is|are|was))", _I)
 _PLACE_NAME = LazyPattern(
-    r"\b(?:in|at|en) (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)*", _I
+    r"\b(?:in|at|from|en|de) (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)*", _I
 )
+_FROM = LazyPattern(r"^(?:from|(?P<es>de)) ", _I)
 _FOLLOW_UP = LazyPattern(
     r"^[¿\s]*(?:and|but|y|pero),? (?:(?:at|in|on|for|with|a|de|en|con|desde|por) )?"
     r"(?:wh\w+|how|qu[eé]|qui[eé]n|cu\w+|d[oó]nde|c[oó]mo)(?: [\w'’]+){0,2}[\s?]*$"
@@ -267,7 +269,8 @@ _OF_ANOTHER = LazyPattern(
     r"^[¿\s]*(?:(?:and|but|y|pero),? )?(?:(?:what|how) about |qu[eé] (?:hay|me dices) de )?"
     r"(?:(?:on|los|el|a|con|with|de) )?(?P<other>(?!(?:wh\w+|how|qu[eé]|qui[eé]n\w*|cu\w+|d[oó]nde"
     r"|c[oó]mo|ok|really|sure|vale|seguro|right|s[ií]|yes|no)\b)"
-    r"[\w'’]+(?: [\w'’]+){0,1})[\s?]*\?\s*$",
+    r"(?:[\w'’]+(?: [\w'’]+)?|(?:my|our|the|mi|nuestr[oa]|el|la) [\w'’]+(?: [\w'’]+){0,3}))"
+    r"[\s?]*\?\s*$",
     _I,
 )
 """The question before it, asked of somebody else or of another day: `and Emma?`."""
@@ -758,7 +761,12 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
         return _joined(_with_name(subject.text, before), text)
     others = [one for one in known[-MAX_BACK:] if not _OWN_NAME.match(one)]
     latest = sorted(reversed(others), key=lambda one: _likeness(text, one))[::-1]
-    first = ((one, told) for told in latest for one in noun_phrases(told)[:1])
+    first = (
+        (one, told)
+        for told in latest
+        for one in noun_phrases(told)[:1]
+        if one.is_named or told[: one.start].lower() in ("", "a ")
+    )
     # "Han cambiado el pin": they, not the neighbour.
     is_plural = bool(_PLURAL_VERB.match(text))
     fitting = (
@@ -780,6 +788,8 @@ _SINCE_FIRST = LazyPattern(
 
 
 def _joined(subject: str, text: str) -> str:
+    # "Le gusta el té": to whom.
+    subject = f"a {subject}" if _TO_THEM.match(text) else subject
     return f"{subject[:1].upper()}{subject[1:]} {text[0].lower()}{text[1:]}"
 
 
@@ -810,7 +820,7 @@ _NAMING = LazyPattern(
     r"|pondr[áé]n?)(?: de nombre)?)"
     r" (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[^,;]{1,30})$"
     r"|^(?P<en>(?:(?:he|she|they|we|i)(?:['’](?:ve|s)| have| has)?(?: just| finally)?"
-    r" (?:named|called) (?:it|him|her|them)|(?:it|they)['’](?:s|re) (?:called|named)))"
+    r" (?:named|called) (?:it|him|her|them)|(?:it|they|s?he)['’](?:s|re) (?:called|named)))"
     r" (?P<name2>(?-i:[A-Z])[^,;]{1,30})$",
     _I,
 )
@@ -818,7 +828,8 @@ _INTRODUCED = LazyPattern(
     r"^.*\b(?:tengo|tenemos|tiene|tuvo|tuvieron|tenido|comprado|compr(?:é|ó|amos|aron)|adoptado"
     r"|adopt(?:é|ó|amos|aron)|echado|nacido|va(?: todos los \w+)? a|espera(?:mos)?|have|has|['’]s"
     r"|['’]ve|had|got|bought|adopted|expecting) (?:a )?(?P<article>un|una|unos|unas|dos|tres|an?"
-    r"|two|three)? ?(?P<noun>(?!un |una )[^\W\d_]{3,}(?: [^\W\d_]{3,}){0,2})$",
+    r"|two|three|(?:the|la|el|al)(?= (?:baby|beb[eé]|niñ[oa]|nen[ea])\b))? ?(?P<noun>(?!un "
+    r"|una )[^\W\d_]{3,}(?: [^\W\d_]{3,}){0,2})$",
     _I,
 )
 """`Mi hija tiene una gata`: the last words tell of a being or thing for the first time."""
@@ -940,7 +951,8 @@ def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -
         return f"{text} ({whole})"
     is_there = bool(_THERE.search(text))
     if is_there and (named := _PLACE_NAME.search(known[-1])):
-        return _THERE.sub(named[0], text, count=1)
+        at = _FROM.sub(lambda found: "en " if found["es"] else "in ", named[0])
+        return _THERE.sub(at, text, count=1)
     place = _place_in(known[-1]) if is_there else ""
     noun = place or antecedent(text, known)[0]
     if noun and not _is_speaking_thing(text, noun):
@@ -999,6 +1011,40 @@ _OWN_THING = LazyPattern(r"^(?:my|our|mi|nuestr[oa]) ", _I)
 _SUBJECT_THING = LazyPattern(r"^(?:el|la|mi) [^\W\d_]+ (?:es|est[aá]|era|tiene|va|toca)\b", _I)
 
 
+def with_omitted_noun(text: str, known: Sequence[str]) -> str:
+    """The text with the noun that Spanish omits in front of `de`, from one of the latest statements
+    that has it with an article of the same gender: `la del buzón` → `la llave del buzón` after `la
+    llave del garaje`."""
+    omitted = _OMITTED_NOUN.search(text)
+    if omitted is None:
+        return text
+    is_female = omitted["article"].lower() == "la"
+    nouns = (
+        found["noun"]
+        for one in reversed(known[-MAX_BACK:])
+        for found in _NOUN_WITH_OF.finditer(one)
+        if found["any"] or is_female == bool(found["female"])
+    )
+    noun = next(nouns, "")
+    at = omitted.end("article")
+    return f"{text[:at]} {noun}{text[at:]}" if noun else text
+
+
+_OMITTED_NOUN = LazyPattern(
+    r"(?:^[¿¡]?(?:(?:y|pero|ya|ahora) )*(?:a |en )?"
+    r"|\b(?:cambi|mov|pas|aplaz|posterg|adelant|retras|cancel|anul|renov|perd|olvid|borr"
+    r"|vend)\w+ (?:a )?)"
+    r"(?P<article>el|la)(?= del? (?!que\b|donde\b)(?!(?:la|los|las) que\b)\w)",
+    _I,
+)
+_NOUN_WITH_OF = LazyPattern(
+    r"\b(?:(?P<female>la|una|nuestra|otra|mi(?= \w+(?:a|ión|dad) ))|el|al|del|un|nuestro|otro"
+    r"|mi(?= \w+o )|(?P<any>mi)) (?P<noun>[^\W\d_]{3,})(?= (?:del?|con|para|al?|hasta|desde) )",
+    _I,
+)
+"""A noun of which there are several: `la llave del garaje`, `mi cita con el dentista`."""
+
+
 def _place_in(statement: str) -> str:
     """The place that a statement names by a noun: `our gym Fit Zone`; empty if there is none."""
     places = (one for one in noun_phrases(statement) if concepts_of(one.text) & _PLACES)
@@ -1024,15 +1070,25 @@ def with_asked(question: str, messages: Sequence[str]) -> str:
     completed from the one before it."""
     if not messages:
         return question
+    question = with_omitted_noun(question, messages)
     if followed := _as_asked_before(question, messages[-MAX_FOLLOWED:]):
         return followed
     is_open = _ASKED_IT.search(question) and not concepts_of(question) - general()
     if is_open or _FOLLOW_UP.match(question):
-        meant = messages[-1]
+        # "And what day?": not the hour that was asked for before.
+        meant = _ASKED_FOR.sub("", messages[-1])
     else:
         meant = antecedent(question, messages)[0]
     # Last, since most questions have no pronoun, and their features are not needed otherwise.
     return f"{question} {meant}" if meant and not features(question).beings else question
+
+
+_ASKED_FOR = LazyPattern(
+    r"^(?:and |so )?(?:at )?what time(?=.*\?)|^(?:and |so )?(?:what|which) day(?=.*\?)"
+    r"|^[¿\s]*(?:y )?(?:a )?qu[eé] (?:hora|d[ií]a)(?=.*\?)",
+    _I,
+)
+"""What a question asks for."""
 
 
 def _as_asked_before(question: str, messages: Sequence[str]) -> str:
@@ -1045,7 +1101,31 @@ def _as_asked_before(question: str, messages: Sequence[str]) -> str:
     if at_time:
         return f"{_THEN.sub('', asked).rstrip(' ?')} {at_time['then']}?"
     other = of_other["other"] if of_other else ""
+    if _NOUN_OF.match(other) and (of_noun := _with_other_noun(asked, other)):
+        return of_noun
     for pattern in (_WEEKDAY, _ASKED_NAME):
         if pattern.search(other if pattern is _WEEKDAY else f"x {other}") and pattern.search(asked):
             return pattern.sub(other, asked, count=1)
+    return _with_other_noun(asked, other)
+
+
+def _with_other_noun(asked: str, other: str) -> str:
+    """A question with another noun phrase in the place of one of its kind: of the same noun (`la
+    cita del notario`, `the garage key`), or for a being (`my brother`); empty if it has none."""
+    if found := _NOUN_OF.match(other):
+        same = re.compile(
+            rf"\b(?:el|la|mi) {re.escape(found['noun'])}(?: (?:del?|al?) [\w-]+)?", _I
+        )
+        return same.sub(other, asked, count=1) if same.search(asked) else ""
+    being, before = _BEING_PHRASE.match(other), _BEING_PHRASE.search(asked)
+    if being and before and being[0] == other:
+        return asked[: before.start()] + other + asked[before.end() :]
     return ""
+
+
+_NOUN_OF = LazyPattern(r"(?:el|la|mi) (?P<noun>[^\W\d_]+) (?:del?|al?) (?:(?:el|la|mi) )?\w+$", _I)
+_BEING_PHRASE = LazyPattern(
+    r"\b(?:my|our|mi|nuestr[oa]) (?:(?:best|old(?:er|est)?|young(?:er|est)?|big|little|mejor) )?"
+    r"[^\W\d_]+(?: (?:mayor|menor|peque[ñn][oa]|(?-i:[A-ZÁÉÍÓÚÑ])\w+))?",
+    _I,
+)

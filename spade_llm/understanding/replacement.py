@@ -41,11 +41,12 @@ from spade_llm.understanding.vocabulary import (
     things,
     typed_values,
     value_key,
+    values_of_part,
     word_concepts,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _I = re.IGNORECASE
 
@@ -64,13 +65,15 @@ STEM_CHARS = 5
 REASON = LazyPattern(r",? (?:because|porque|ya que|puesto que) .*$", re.IGNORECASE)
 """Reasons: no part of what changed."""
 WHEN = (
-    r"(?:(?:,? \d[\d.,]* ?(?:mg|mcg|µg|g|ml)\b)?(?: (?:in the|at|with|por las?) \w+"
+    r"(?:(?:,? \d[\d.,]* ?(?:mg|mcg|µg|g|ml)\b)?(?: (?:in the|at|with|(?:after|before)(?: my)?"
+    r"|por las?|(?:antes|después) de(?: la)?) \w+"
     # "Tennis on Mondays and football on Fridays", but not "I work on Mondays and Fridays".
     r"| (?:on|los) \w+(?=$| (?:and|y|e) [^,;]{2,30} (?:on|los) ))?)"
 )
 """Dose and time of one of several things."""
 BEFORE_ITEM = (
-    r"(?:(?:to|at|on|in|with|an?|the|my|our|some|al?|el|la|los|las|una?|en|con|mis?|nuestr[oa]s?) "
+    r"(?:(?:to|at|on|in|with|half|medi[oa]|an?|the|my|our|some|al?|el|la|los|las|una?|en|con|mis?"
+    r"|nuestr[oa]s?) "
     r"){0,3}"
 )
 """Preposition and article of one of several things."""
@@ -209,7 +212,7 @@ _OF_SUBJECT = frozenset({
     "hospital", "illness", "injury", "pain", "symptom", "medicine", "separation",
 })  # fmt: skip
 """Concepts of facts that an event ends for its subject, without naming a thing."""
-_HELD_BY_TURNS = frozenset({"shift", "team", "diet"})
+_HELD_BY_TURNS = frozenset({"shift", "team", "diet", "schoolyear"})
 """Relations of which another one begins when the former one ends, whatever names it."""
 SECRETS = frozenset({"code", "password", "pin"})
 """Concepts of values that people tell without these words: `the wifi is sunflower42`."""
@@ -379,6 +382,7 @@ def _replaces_by_rule(new: Statement, old: str) -> bool:
     old_in_first_person = _SELF.sub("I", old)
     ends_it = _has_successor(new.text, old) or _is_back(new.text, old) or says_done(new.text, old)
     ends_it = ends_it or _has_other_hair(new.text, old) or _has_first_of_kind(new.text, old)
+    ends_it = ends_it or _lives_with_others(new.text, old)
     if ends_it or _is_other_plan(new, old_in_first_person):
         return True
     one, other = features(new.text), features(_SINCE.sub("", old_in_first_person))
@@ -456,6 +460,8 @@ def names_other_of_kind(new: str, old: str) -> bool:
         return True
     if any(map(_are_different, after.things, before.things)):
         return True
+    if are_of_other_kind(after.qualified, before.qualified_subject):
+        return True
     if not shared & _OF_MANY_THINGS:
         return False
     one, other = after.qualifiers, before.qualifiers
@@ -484,12 +490,17 @@ class _ThingOfKind:
     things: tuple[_NamedThing | None, ...]
     """Matches of _TOLD_APART."""
     qualifiers: frozenset[str]
+    qualified: Mapping[str, frozenset[str]]
+    """Its `qualified_nouns`."""
+    qualified_subject: Mapping[str, frozenset[str]]
+    """That of them which is the subject: `I work at the shop of my aunt` is about no shop."""
 
 
 @lru_cache(maxsize=5000)
 def _thing_of_kind(text: str) -> _ThingOfKind:
     """Cached: each clause is compared with many statements."""
     found = (one.search(text) for one in _TOLD_APART)
+    subject = _QUALIFIED.match(text)
     return _ThingOfKind(
         is_at_work=bool(_AT_WORK.search(text)),
         contacts=word_concepts(text) & _AT_PLACES,
@@ -497,7 +508,50 @@ def _thing_of_kind(text: str) -> _ThingOfKind:
         is_outward=bool(_OUTWARD.search(text)),
         things=tuple(map(_named_thing, found)),
         qualifiers=features(text).concepts & _QUALIFIERS,
+        qualified=qualified_nouns(text),
+        qualified_subject=qualified_nouns(subject[0]) if subject else {},
     )
+
+
+def qualified_nouns(text: str) -> dict[str, frozenset[str]]:
+    """The nouns of a text that another word tells from others of their kind, each with these words:
+    `key` with `garage` for `the garage key`, `vuelo` with `Lima` for `el vuelo a Lima`."""
+    found: dict[str, frozenset[str]] = {}
+    for one in _QUALIFIED.finditer(text):
+        kind = next(filter(None, (one["kind"], one["kind2"], one["kind3"])))
+        if values_of_part(kind).keys().isdisjoint({ValueType.DAY, ValueType.TIME}):
+            nouns = (one[name] for name in one.re.groupindex if name.startswith("noun"))
+            noun = next(filter(None, nouns)).lower()
+            found[noun] = found.get(noun, frozenset()) | frozenset(kind.split())
+    return found
+
+
+def are_of_other_kind(new: Mapping[str, frozenset[str]], old: Mapping[str, frozenset[str]]) -> bool:
+    """Check whether two texts tell of two things of a kind: they have a noun in common, each with
+    other words beside it (`qualified_nouns`)."""
+    return any(_are_told_apart(kinds, old[noun]) for noun, kinds in new.items() if noun in old)
+
+
+def _are_told_apart(new: frozenset[str], old: frozenset[str]) -> bool:
+    if concepts_of(" ".join(new)) & concepts_of(" ".join(old)):
+        return False
+    # A name may be that of the being that the other text calls by its role.
+    are_names = [any(map(str.istitle, words)) for words in (new, old)]
+    return are_names[0] == are_names[1]
+
+
+_QUALIFIED = LazyPattern(
+    r"\b(?:el|la|al|del|mi|una?) (?:(?P<noun>[^\W\d_]{3,}) (?:de|del|para)"
+    r"|(?P<noun2>vuelo|viaje|tren|billete|avión|autobús|excursión|visita) a) (?:(?:el|la|los|las"
+    r"|mis?|nuestr[oa]s?) )?(?P<kind>[^\W\d_]{3,}(?: (?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]+)?)"
+    r"|\b(?:the|my|our) (?:(?P<noun3>[a-z]{3,}) (?:for|of)|(?P<noun4>flight|train|trip|key|door"
+    r"|ticket|visit) to) (?:(?:the|my|our) )?(?P<kind2>[^\W\d_]{3,}(?: (?-i:[A-Z])[^\W\d_]+)?)"
+    r"|\b(?:the|my|our) (?!(?:new|old|current|latest|last|next|first|second|same|right|wrong|other"
+    r"|only|own|whole|big|small|little) )(?P<kind3>[a-z]{3,}) (?P<noun5>key|code|password|pin"
+    r"|card|appointment|meeting|class|lesson|room|flight|bag|account|number|door|alarm|session"
+    r"|course|exam|ticket|combination|combo)(?![\w'’])",
+    _I,
+)
 
 
 def _named_thing(found: re.Match[str] | None) -> _NamedThing | None:
@@ -715,7 +769,8 @@ _MEDICINES = frozenset({
     "drug", "drugs", "medication", "medications", "medicine", "medicines", "meds", "mg",
     "painkiller", "painkillers", "pill", "pills", "prescription", "tablet", "tablets", "treatment",
     "vitamins", "antibiotico", "antibioticos", "comprimido", "comprimidos", "dosis", "medicacion",
-    "medicamento", "medicamentos", "medicina", "medicinas", "pastilla", "pastillas", "tratamiento",
+    "medicamento", "medicamentos", "medicina", "medicinas", "remedio", "remedios", "remedy",
+    "pastilla", "pastillas", "tratamiento",
 })  # fmt: skip
 """Words for any medicine."""
 _DOSED = LazyPattern(
@@ -759,6 +814,15 @@ def _has_other_hair(new: str, old: str) -> bool:
     return bool(is_cut and "haircolour" in features(old).topic and not features(old).beings)
 
 
+def _lives_with_others(new: str, old: str) -> bool:
+    """Check whether a being has moved in with the speaker, who lived alone."""
+    return bool(_LIVES_ALONE.match(old) and _MOVED_IN.search(new))
+
+
+_LIVES_ALONE = LazyPattern(r"^(?:i live (?:alone|by myself|on my own)|vivo sol[oa])\b", _I)
+_MOVED_IN = LazyPattern(
+    r"\bmoved in with me\b|\bse (?:vino|ha venido|mud[oó]|ha mudado) (?:a vivir )?conmigo\b", _I
+)
 _HAIR_CUT = LazyPattern(
     r"\b(?:had|got) my hair (?:cut|dyed|chopped|done)"
     r"|\b(?:cut|dyed|shaved|chopped) (?:off )?(?:all )?my (?:hair|head)\b"
@@ -830,9 +894,14 @@ def is_end_of_another(new: str, old: str) -> bool:
         # "Ann and I broke up" says nothing of Eve.
         named = features(old).names
         return bool(named) and not named & value_key(companions[0])
-    if subject is None or not subject.is_named:
+    if subject is None or not subject.is_named or _DONE_TO_SPEAKER.search(new):
         return False
     return not value_key(subject.text) - TITLES <= value_key(old)
+
+
+_DONE_TO_SPEAKER = LazyPattern(
+    r"\b(?:took|taken|taking) me off\b|\bme (?:ha |han )?(?:quit|retir)\w+", _I
+)
 
 
 def _unsaid(text: str) -> frozenset[str]:
@@ -863,9 +932,20 @@ def _is_about_another(new: str, old: str) -> bool:
         if is_of_each and value_key(subject.text).isdisjoint(value_key(old)):
             return True
     is_own_home = _OWN_HOME.match(new) and _OWN_HOME.match(_SELF.sub("I", old))
+    # "The spare key is with our neighbour" tells of the key.
+    is_same = is_own_home or _are_of_same_thing(new, old)
     # "Mum moved in with my brother" tells of her.
     beings = (features(_COMPANION.sub("", text)).beings for text in (new, old))
-    return len(set(beings)) > 1 and not is_own_home
+    return len(set(beings)) > 1 and not is_same
+
+
+def _are_of_same_thing(new: str, old: str) -> bool:
+    """Check whether two statements tell what the same thing is, or where."""
+    after, before = COPULA.match(new), COPULA.match(old)
+    if not after or not before:
+        return False
+    one, other = concepts_of(after["noun"]), concepts_of(before["noun"])
+    return bool(one) and one == other and not one & kin()
 
 
 def is_named_aside(statement: str) -> bool:
@@ -1111,6 +1191,9 @@ def bearer_of(statement: str) -> frozenset[str]:
     its subject, or SPEAKER; none if that is not known."""
     if _OWNED.match(statement):
         return owner_of(statement)
+    if to_being := _TO_BEING.match(statement):
+        # "A Marta le gusta el té".
+        return key_of_being(to_being["being"]) or value_key(to_being["being"])
     subject = leading_noun(statement)
     is_role = OF_OWN.match(statement) is not None
     if subject and subject.is_being and (subject.is_named or is_role):
@@ -1118,6 +1201,13 @@ def bearer_of(statement: str) -> frozenset[str]:
     return SPEAKER if is_role or _BY_SPEAKER.match(statement) else frozenset()
 
 
+_TO_BEING = LazyPattern(
+    r"^a (?P<being>(?:(?:mi|nuestr[oa]) )?[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?),? "
+    r"(?:(?:ya|no|solo|tambi[eé]n|tampoco|s[ií]|siempre|ahora) ){0,3}les? (?!(?:he|hemos|dej|prest"
+    r"|di|doy"
+    r"|deb|pag)\w*)",
+    _I,
+)
 _ADVERBS = frozenset({"ahora", "ya", "tambien", "siempre", "now", "also", "always"})
 _OWNED = LazyPattern(
     r"^(?P<owner>(?:(?:my|our) )?[\w-]+(?: (?-i:[A-Z])[\w-]+)?)['’]s"
@@ -1167,7 +1257,7 @@ def are_about_different_beings(new: str, old: str) -> bool:
     if bearer_of(old) == SPEAKER and not (_TAKES_OVER.search(new) or _CONTRAST.match(new)):
         # "Ana switched to law" changes nothing of what I study.
         return have_different_bearers(bare, old)
-    if _is_only_one_of_speaker(bare, old):
+    if _is_only_one_of_speaker(bare, old) or _are_of_two_sexes(new, old):
         return True
     if not features(new).topic & features(old).topic:
         return False
@@ -1177,6 +1267,17 @@ def are_about_different_beings(new: str, old: str) -> bool:
         # "My boss is Ana": the name is the value.
         return False
     return have_different_bearers(new, old)
+
+
+def _are_of_two_sexes(new: str, old: str) -> bool:
+    """Check whether the subjects of two statements are relatives of two sexes: `el niño calza un
+    35`, `mi hija calza un 30`. The next boss may be of another sex than the one before."""
+    subjects = leading_noun(new), leading_noun(old)
+    one, other = (
+        concepts_of(one.text) & kin() - general() if one else frozenset() for one in subjects
+    )
+    sexes = {one.sex for one in subjects if one and one.sex}
+    return bool(one and other) and not one & other and len(sexes) > 1
 
 
 _CONTRAST = LazyPattern(r"^[^,]{1,30}, (?:not?|sino)\b", _I)
@@ -1219,13 +1320,16 @@ _OWN_IN_CHANGE = LazyPattern(
 )
 _DONE_BY_SPEAKER = LazyPattern(
     r"^(?:me|nos) (?:he|hemos|han|cambi\w+|pas\w+|mud\w+|hice|compr[eé]|toca|lleva)\b"
+    r"|^(?:ya |no )*(?:he|hemos) \w+(?:ado|ido|echo|uesto|isto|ito)\b"
     r"|^(?:lo |la )?(?!(?:aqu|all|as|caf|beb|sof)[íié]?\b"
     r"|(?:jos|ren|no|josu|salom|zo|rub|noem)[éí]\b)"
     r"[^\W\d_]{3,}(?:é|í)\b",
     _I,
 )
 _OTHER_MEANT = LazyPattern(
-    r"\b(?:it|them|him|her|she|he|they|their|his)\b(?!['’]s)"
+    # "Me he mudado": no English "he".
+    r"\b(?:it|them|him|her|she|he(?! \w+(?:ado|ido|echo|uesto|isto|ito)\b)|they|their"
+    r"|his)\b(?!['’]s)"
     r"|\b(?:le|les|su|sus|ella|él)\b(?! \w+o\b)",
     _I,
 )
@@ -1532,8 +1636,10 @@ def _has_other_value(new: Statement, old: str, one: Features, other: Features) -
         if kind is ValueType.DAY and is_date and HABIT.search(new.text):
             # What is done on Sundays says nothing of the race on 26 October.
             continue
+        # "My sister Ann moved to York" is about one of "two sisters: Ann and Eve".
+        is_of_all = is_exclusive and not (values & before and lists_of(old))
         # "My cat Milo is 3" and "my cat Luna is 9" are about two cats.
-        if is_exclusive if kind is ValueType.NAME else not has_other_name:
+        if is_of_all if kind is ValueType.NAME else not has_other_name:
             return True
     return _takes_turn(new, old, one.topic & other.topic) or _has_other_tail(new, old)
 

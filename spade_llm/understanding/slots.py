@@ -27,6 +27,7 @@ from spade_llm.understanding.replacement import (
     BEARER,
     COPULA,
     INTRODUCES,
+    REASON,
     SECRETS,
     SPEAKER,
     Statement,
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
 
 _I = re.IGNORECASE
 
+MIN_BRAND_CHARS = 3
+"""A word of so many letters is no name of a company that is recognised in lower case."""
 MIN_NAMED = 1 / 3
 """Minimum share of what a change names that an earlier statement names as well."""
 _FROM_NOW = LazyPattern(
@@ -147,13 +150,13 @@ _OF_SPEAKER = LazyPattern(
 @cache
 def _swapped_to() -> LazyPattern:
     return LazyPattern(
-        r"^(?:(?:i|we|me|nos)(?:['’](?:ve|m|re)| have| he| hemos| was)?(?: been)? "
+        rf"^{_MARKS}(?:(?:i|we|me|nos)(?:['’](?:ve|m|re)| have| he| hemos| was)?(?: been)? "
         r"|(?:my|our|mi|nuestr[oa]) [^,;]{2,30}?(?:['’]s| has| is| se)? "
         r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:['’]s| has| se)? (?=(?:ha )?(?:swap|switch|chang|cambi)))?"
         r"(?:he |hemos |ha )?"
         rf"(?:{swap_verbs()})(?! de\b)(?: my \w+| our \w+)?(?: over| back| across)? "
         r"(?:to|onto|on|al?|del?) (?:the |la |el |los |las )?(?P<new>[^,;]{2,30}?)"
-        rf"(?:{TIME_BEHIND}|$)",
+        rf"(?:{TIME_BEHIND}|$|(?=,? (?:because|since|cos|porque|ya que) ))",
         _I,
     )
 
@@ -425,6 +428,12 @@ def _group(found: re.Match[str] | None, name: str) -> tuple[str, tuple[int, int]
 def found_at_last(text: str, known: Sequence[str]) -> Statement | None:
     """`Found one, in Leith` after `we're looking for a flat`: what was looked for is found."""
     if not (said := _FOUND.match(text)):
+        thing = _FOUND_THING.match(text)
+        sought = (one for one in reversed(known[-MAX_BACK:]) if _LOOKED_FOR.search(one))
+        for one in sought if thing else ():
+            if thing and (thing["thing"] or thing["thing2"]).lower() in one.lower():
+                text = f"{text[:1].upper()}{text[1:]}"
+                return Statement(text=text, is_change=True, replaced=one)
         return None
     for one in reversed(known[-MAX_BACK:]):
         if search := _LOOKED_FOR.search(one):
@@ -444,6 +453,14 @@ _FOUND = LazyPattern(
     r"(?: un[oa]\b|(?=[,.:;]| en\b|$)))(?P<rest>.*)$",
     _I,
 )
+_FOUND_THING = LazyPattern(
+    r"^(?:i|we)(?:['’]ve| have)?(?: finally| just| already)* found (?:an?|our|the)"
+    r" (?P<thing>[\w-]+)"
+    r"|^(?:por fin |ya |al final )*(?:hemos encontrado|he encontrado|encontramos|encontré)"
+    r" (?:una? )?(?P<thing2>[^\W\d_]{3,})",
+    _I,
+)
+"""`We've found a flat`: names what was looked for."""
 _LOOKED_FOR = LazyPattern(
     r"\b(?:(?:looking|searching|hunting) for|busc(?:o|amos|ando)) "
     r"(?P<thing>(?:(?!(?:in|near|around|close|by|for|en|cerca|por|para)\b)[\w'’-]+ ?){1,4})"
@@ -716,6 +733,9 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
     new = does["new"]
     # "I have a cat now" says nothing of the dog.
     of_kind = CLASSES | {"medicine"} if found else CLASSES - {"animal", "pet"}
+    reason = REASON.search(whole) if found else None
+    if reason and (of_former := _instead_of_named(new, reason[0], known)):
+        return of_former
     classes = concepts_of(new) & of_kind
     types = values_of_part(new)
     if found and not types and len(new.split()) == 1 and not any(map(is_concept, concepts_of(new))):
@@ -746,6 +766,22 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
         ]
     changed = [one for one in fitting if one]
     return with_other_parts(changed[0], whole) if len(changed) == 1 else None
+
+
+def _instead_of_named(new: str, reason: str, known: Sequence[str]) -> Statement | None:
+    """The one statement of the speaker with a word that the reason of a change names, and that the
+    vocabulary does not know, with the new value in its place: `I went over to Orange because
+    Movistar got dear`."""
+    rare = {one for one in split_words(reason) if not any(map(is_concept, concepts_of(one)))}
+    rare = {one for one in rare if len(one) > MIN_BRAND_CHARS}
+    named = [
+        (one, place)
+        for one in known
+        if _OF_SPEAKER.match(one)
+        for place in re.finditer(r"\w+", one)
+        if place[0].lower() in rare
+    ]
+    return with_part(named[0][0], *named[0][1].span(), new) if len(named) == 1 else None
 
 
 def _has_one_medicine(statement: str) -> bool:

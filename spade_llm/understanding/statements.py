@@ -20,6 +20,7 @@ from spade_llm.understanding.clauses import (
     split_clauses,
 )
 from spade_llm.understanding.corrections import (
+    at_other_destination,
     contrasted,
     of_another,
     resolve_correction,
@@ -43,6 +44,7 @@ from spade_llm.understanding.pronouns import (
     leading_noun,
     names_introduced,
     with_antecedent,
+    with_omitted_noun,
     with_person,
     with_role,
 )
@@ -111,7 +113,7 @@ MAX_CLAUSES = 60
 MAX_COMPARED = 100
 """Number of the latest statements of a person that a new one may replace: comparing each one with
 all before it takes time that grows with the square of their number."""
-MAX_EARLIER = 12
+MAX_EARLIER = 30
 """Number of earlier statements that a correction may refer to."""
 _CONTINUED = LazyPattern(
     r"^(?!this|yes|thanks|always|perhaps|sometimes|does|is|was|has)(?:[a-z]{3,}(?<!s)s|called"
@@ -299,6 +301,7 @@ def _read_clauses(
     statements: list[Statement] = []
     takes_back = changing = before = ""
     for clause in clauses[:MAX_CLAUSES]:
+        clause = replace(clause, text=with_omitted_noun(clause.text, known))
         if clause.kind is ClauseKind.UNREAL and known:
             takes_back = known[-1] if TAKEN_BACK.match(clause.text) else takes_back
             statements += _behind_joke(clause.text, known)
@@ -340,18 +343,28 @@ def _read_clauses(
         ]
         statements, found = _corrected_at_once(clause, statements, found)
         for one in _with_rests(found, statements, gone):
-            # A clause with a pronoun repeats the one before it, which is not told twice.
-            repeated = {other.text for other in statements if f"{other.text}; " in one.text}
-            statements = [each for each in statements if each.replaced or each.text not in repeated]
-            known = [other for other in known if other != one.replaced and other not in repeated]
-            statements.append(one)
-            known.append(one.text)
+            new, rest = _told_once(one, statements)
+            gone_texts = {new.replaced, *(each.text for each in statements if each not in rest)}
+            statements = [*rest, new]
+            known = [*(other for other in known if other not in gone_texts), new.text]
     return Reading(
         statements=tuple(_without_parts(statements)[:MAX_STATEMENTS]),
         questions=_questions(clauses),
         clauses=tuple(clauses),
         takes_back=takes_back,
     )
+
+
+def _told_once(
+    new: Statement, statements: Sequence[Statement]
+) -> tuple[Statement, list[Statement]]:
+    """A statement, and those before it without the one that it repeats, in front of a clause with a
+    pronoun; what that one replaced, it replaces."""
+    repeated = [one for one in statements if f"{one.text}; " in new.text]
+    gone = next((one.replaced for one in repeated if one.replaced), "")
+    if gone and not new.replaced:
+        new = replace(new, is_change=True, replaced=gone)
+    return new, [one for one in statements if one not in repeated]
 
 
 def _corrected_at_once(
@@ -444,6 +457,11 @@ def _is_new_value(clause: Clause) -> bool:
 
 
 _ACTUALLY = LazyPattern(r"\b(?:now|actually|ahora|en realidad)\b", _I)
+
+
+_SHIFT = LazyPattern(
+    r"\bon (?:days|nights|earlies|lates)\b|\bde (?:d[ií]as?|noches?|ma[ñn]anas|tardes)\b", _I
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -627,6 +645,8 @@ def _replaced_by_clause(
     latest = restated_latest(clause, known[-1]) if known else None
     if corrected := latest or contrasted(clause.text, every):
         return [_whole(clause.text, corrected)]
+    if corrected := at_other_destination(clause, every):
+        return [corrected]
     first, rest, earlier = substituted(named.text, before, every, known)
     if earlier:
         over = [] if rest == named.text else [replace(_plain_statement(first), is_change=False)]
@@ -664,8 +684,8 @@ def _with_gender(text: str, found: Statement) -> Statement:
     new, old = leading_noun(text), leading_noun(found.text)
     if not new or not old:
         return found
-    # "Mi jefe ahora": the noun alone.
-    noun = " ".join(new.text.split()[: len(old.text.split())])
+    # "Mi jefe ahora", "mi nuevo jefe": the noun alone.
+    noun = " ".join(re.sub(r"\bnuev[oa] ", "", new.text).split()[: len(old.text.split())])
     one, other = noun.lower(), old.text.lower()
     if one == other or one.rstrip("aeo") != other.rstrip("aeo"):
         return found
@@ -715,8 +735,12 @@ _NEW_ROLE = LazyPattern(
 
 
 def _leaves_profession(text: str, corrected: Statement) -> bool:
-    """Check whether a corrected statement still has the profession for which the clause has another
-    one: `ahora soy recepcionista en el Miramar` after `trabajo de camarero en La Parra`."""
+    """Check whether a corrected statement still has the profession, or the shift, for which the
+    clause has another one: `ahora soy recepcionista en el Miramar` after `trabajo de camarero en La
+    Parra`."""
+    shifts = [_SHIFT.search(said) for said in (text, corrected.text)]
+    if shifts[0] and shifts[1] and shifts[0][0].lower() != shifts[1][0].lower():
+        return True
     new, kept = (
         {word for word in split_words(said) if "profession" in concepts_of(word)}
         for said in (text, corrected.text)
@@ -824,9 +848,14 @@ def _has_other_values(text: str, half: str) -> bool:
     """Check whether a statement has all of a half but its values: `I'm with Lebara, I pay 8` leaves
     nothing of `I'm with EE`."""
     words = set(split_words(outside(half, typed_values(half))))
-    return not typed_values(half).keys().isdisjoint(typed_values(text).keys()) and words <= set(
-        split_words(text)
-    )
+    if not typed_values(half).keys().isdisjoint(typed_values(text).keys()):
+        # "Now it's with Aviva for 350" leaves nothing of "I pay 420 a year".
+        is_price = "price" in concepts_of(half) and _FOR_AMOUNT.search(text)
+        return bool(is_price) or words <= set(split_words(text))
+    return False
+
+
+_FOR_AMOUNT = LazyPattern(r"\b(?:for|at|por|a) [£$€]?\d", _I)
 
 
 def _with_subject(half: str, whole: str) -> str:

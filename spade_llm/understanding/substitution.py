@@ -33,6 +33,7 @@ from spade_llm.understanding.vocabulary import (
     TYPED,
     ValueType,
     concepts_of,
+    has_count,
     is_function_word,
     kin,
     typed_values,
@@ -97,7 +98,10 @@ _DURATION = LazyPattern(
 _JUST_THE_DAY = LazyPattern(r"^el (?:d[ií]a )?(?P<day>\d{1,2})$", _I)
 _DAY_NUMBER = re.compile(r"\b\d{1,2}\b")
 _DAY_OF_MONTH = LazyPattern(r"(?:the )?\b(?P<day>\d{1,2})(?:st|nd|rd|th)?\b", _I)
-_TITLED = re.compile(r"(?:\b(?:el|la) )?\b(?:[Dd]octora?|[Dd]ra?\.?|[Mm]r?s?\.?|[Dd]on|[Dd]oña) ")
+_TITLED = re.compile(
+    r"(?:\b(?:el|la) )?\b(?:[Dd]octora?|[Dd]ra?\.?|[Mm]r?s?\.?|[Dd]on|[Dd]oña"
+    r"|[Ll]icenciad[oa]|[Ii]ngenier[oa]|[Pp]rofesora?|[Pp]rofe|[Mm]aestr[oa]|[Ss]eñora?) "
+)
 _GLUED_UNIT = LazyPattern(r"(?<=\d)(?P<unit>[^\W\d_]+)$")
 DOSE = LazyPattern(r",? ?(?:de )?(?<!\d)\d[\d.,]* ?(?:mg|mcg|µg|g|ml|units?|iu|ui|unidades)\b", _I)
 _MEASURE = LazyPattern(r"\d ?(?P<unit>[^\W\d_]{1,12})\b")
@@ -725,6 +729,24 @@ def with_measured(earlier: str, over: str, new: str) -> Statement | None:
         if after and is_same_unit and value_key(before["thing"]) <= value_key(over):
             return with_part(earlier, *before.span(), after[0])
     return None
+
+
+def with_count(earlier: str, new: str) -> Statement | None:
+    """The earlier statement with the number that is left in the place of its only one: `I now have
+    nine` after `I have eleven pupils`."""
+    left = _LEFT.match(new)
+    counts = typed_values(earlier).get(ValueType.NUMBER, ())
+    if not left or len(counts) != 1 or not has_count(left["number"]):
+        return None
+    return with_part(earlier, *counts[0], left["number"])
+
+
+_LEFT = LazyPattern(
+    r"(?:(?:so|and|now|y|ya|ahora|as[ií] que) )*(?:(?:i|we)(?:['’](?:ve|m|re)| have| am| are| now"
+    r"| only| down| got| to)+|there are(?: now| only)*|(?:me |nos )?quedan(?: solo)?"
+    r"|(?:ya |ahora |solo )*(?:tengo|tenemos)(?: solo)?) (?P<number>\w+)(?: now| left)?$",
+    _I,
+)
 
 
 def with_title(new: str, found: Statement) -> Statement:

@@ -25,6 +25,7 @@ from spade_llm.understanding.features import (
     ended_thing,
     ends,
     features,
+    given_thing,
     is_denial,
     is_event,
     is_negated,
@@ -44,6 +45,7 @@ from spade_llm.understanding.replacement import (
     EXCLUSIVE,
     FOR_A_TIME,
     INTRODUCES,
+    REASON,
     SPEAKER,
     TITLES,
     WHEN,
@@ -65,6 +67,7 @@ from spade_llm.understanding.substitution import (
     outside,
     values_in_place_of,
     with_class,
+    with_count,
     with_measured,
     with_typed_value,
     with_types,
@@ -74,6 +77,7 @@ from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
     general,
+    has_count,
     is_concept,
     kin,
     light,
@@ -194,7 +198,9 @@ _SUCCEEDS = LazyPattern(
 _REASON = LazyPattern(
     r"^(?:no me daba (?:la vida|tiempo)|no (?:me )?(?:ten[ií]a|quedaba) tiempo"
     r"|i (?:couldn['’]?t|didn['’]?t)\b"
-    r"|(?:(?:it|they)(?:['’]s|['’]re| is| are| was| were| got) )?too\b|era (?:muy|demasiado)\b"
+    r"|(?:(?:it|they)(?:['’]s|['’]re| is| are| was| were| got) )?too\b"
+    r"|(?:it|they|s?he)(?:['’]s|['’]re| is| are) (?:out of|closed|full|fully|short|ill|sick|away)\b"
+    r"|era (?:muy|demasiado)\b"
     r"|me cans[eé]\b|no pod[ií]a\b|no \w+[ae]n nada\b)",
     _I,
 )
@@ -207,7 +213,9 @@ _NOW = LazyPattern(
 _FAVOURITE = LazyPattern(r"\b(?:favou?rit\w+|preferid[oa]s?|gusta(?:n)? más)\b", _I)
 _VERB = LazyPattern(
     r"\b(?:i|we)(?:['’](?:m|ve|re))? (?:now |usually |always |mostly )?([a-z]+)"
-    r"|(?<![a-z'’])([a-záéíóúñ]+(?:oy|o|amos|emos|imos))\b"
+    # A noun has an article or a preposition before it.
+    r"|(?<![a-z'’])(?<!\bel )(?<!\bal )(?<!\bun )(?<!\bmi )(?<!\bde )(?<!\bdel )(?<!\ben )"
+    r"([a-záéíóúñ]+(?:oy|o|amos|emos|imos))\b"
 )
 _SPANISH_VERB = LazyPattern(r"[A-ZÁÉÍÓÚÑ][a-záéíóúñ]+(?:oy|o|amos|emos|imos)$")
 """The first word of a Spanish statement about the speaker: `Tomo metformina`."""
@@ -216,7 +224,7 @@ _OF_MANY = frozenset({
     "will", "do", "got", "need", "feel", "hate", "live", "work", "tengo", "quiero", "hablo",
     "conozco", "soy", "estoy", "como", "creo", "tenemos", "somos", "estamos", "vivo", "trabajo",
     "no", "lo", "yo", "cuando", "ahora", "tanto", "mucho", "poco", "otro", "nuevo", "solo",
-    "pero", "todo", "luego", "bajo", "kilo",
+    "pero", "todo", "luego", "bajo", "kilo", "turno",
 })  # fmt: skip
 """Verbs of which several objects hold at a time, and words that look like verbs."""
 _NOW_IT_IS = LazyPattern(
@@ -264,6 +272,7 @@ def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     the last of them."""
     if INTRODUCES.search(text) or tells_difference(text) or is_sought(text):
         return ""
+    text = REASON.sub("", text)
     ends_of_text = ended_parts(text) or ([""] if announces(text) else [])
     return next(filter(None, (_announced(text, one, every, known) for one in ends_of_text)), "")
 
@@ -276,7 +285,9 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     is_plan = features(ended).is_plan and not _NO_JOURNEY.search(ended)
     if ended and (is_plan or FOR_A_TIME.search(ended)):
         return ""
-    thing = concepts_of(ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text))
+    of = ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text)
+    # "Two of my pupils have left" says nothing of two cats.
+    thing = concepts_of(" ".join(one for one in of.split() if not has_count(one)))
     named = thing - general()
     if is_negated(ended) and named and named <= kin():
         # "Mum still doesn't know": nothing of her is over.
@@ -301,6 +312,8 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         if one.is_being and not _FOR.search(ended[: one.start])
     )
     over = named - concepts_of(beings) if beings else frozenset()
+    # "I gave Bo to my aunt" tells of a cat of mine.
+    about = features(given_thing(ended) if given_thing(ended) != ended else text).beings
     found = [
         one
         for one in every
@@ -320,10 +333,11 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         and not names_other_medicine(ended, one)
         # "I can't climb stairs any more" says nothing of what I must not take.
         and not (ended and is_denial(one))
-        and features(text).beings <= features(one).beings | concepts_of(one)
+        and about <= features(one).beings | concepts_of(one)
         and (not is_of_another(text, one) or _names_subject(ended, one))
         and not named & concepts_of(one) <= kin() < named | kin()
         and not named <= _owners(one)
+        and (ended or not _shares_being_only(named, one))
         and not (is_bare_denial and _shares_subject_only(ended, named, one))
         and (ended or (is_head(named, one) and not features(one).is_ended))
         and not (named & concepts_of(one) <= _HOME and is_of_other_home(text, one))
@@ -390,6 +404,16 @@ def _shares_subject_only(denied: str, named: frozenset[str], statement: str) -> 
     return subject is not None and subject.is_named and shared <= concepts_of(subject.text)
 
 
+def _shares_being_only(named: frozenset[str], earlier: str) -> bool:
+    """Check whether what a change names has only a being in common with an earlier statement: `my
+    sister Ann moved to York` changes nothing of `I have two sisters: Ann and Eve`."""
+    spans = typed_values(earlier).get(ValueType.NAME, ())
+    names = concepts_of(" ".join(earlier[start:end] for start, end in spans))
+    # "Hillcrest School" names a school, too.
+    unknown = {one for one in names if not is_concept(one)}
+    return named & concepts_of(earlier) <= kin() | general() | unknown
+
+
 def _names_subject(ended: str, earlier: str) -> bool:
     """Check whether what is over is so for a being that an earlier statement names: `Ben moved out
     of the flat` after `I share it with Ben`."""
@@ -410,7 +434,7 @@ def ending(text: str, earlier: str) -> list[Statement]:
     text = elliptic(text[:1].upper() + text[1:])
     told = with_role(text, [earlier])
     told = with_topic(text, earlier) if told == text else told
-    named = value_key(ended_thing(ended_part(text)))
+    named = value_key(ended_thing(ended_part(REASON.sub("", text))))
     subject = leading_noun(text)
     # "Ben moved out of the flat" after "I share it with Ben and Tom".
     named |= value_key(subject.text) if subject and subject.is_named else frozenset()
@@ -575,9 +599,14 @@ def named_before(text: str, before: str, every: Sequence[str]) -> Statement | No
                 continue
             # A sister has no successor.
             is_other = is_instead and (is_now or not features(one).beings & relatives())
-            if found := _of_two_parts(ASIDE_PLACE.sub(" ", first), rest, one, is_other):
+            # "Two of my pupils have left" says nothing of two cats.
+            said = _SOME_OF.sub(" ", ASIDE_PLACE.sub(" ", first))
+            if found := _of_two_parts(said, rest, one, is_other):
                 return found
     return None
+
+
+_SOME_OF = LazyPattern(r"\b\w+ (?:of (?:my|our|the)|de (?:mis|nuestr[oa]s|l[ao]s)) (?=\w)", _I)
 
 
 def _tells_of_other_topic(text: str, earlier: str) -> bool:
@@ -819,7 +848,7 @@ def successor(text: str, earlier: str, announcement: str = "") -> Statement:
 
     `announcement`: the part before it, which may name the value that is replaced.
     """
-    if found := with_measured(earlier, announcement, text):
+    if found := with_measured(earlier, announcement, text) or with_count(earlier, text):
         return found
     # "Ya no tomo mate, me cae mal, ahora tomo café": the reason before it tells nothing new.
     parts = (text[one.end() :] for one in _BORDER.finditer(text))
@@ -865,6 +894,8 @@ def _with_object(text: str, earlier: str, announcement: str) -> Statement | None
     if not found or is_denial(earlier):
         return None
     new, before = found["new"], earlier.split()
+    if _is_job_at_place(new, earlier):
+        return None
     if values_of_part(new).keys() & typed_values(earlier).keys():
         # "I swim on Tuesdays" instead of "I go to the gym on Mondays".
         return None
@@ -896,6 +927,8 @@ def _with_new(text: str, earlier: str, announcement: str) -> Statement | None:
     found = _NOW_IT_IS.match(text)
     if not found or len(found["new"].split()) > MAX_TOPIC_WORDS:
         return None
+    if _is_job_at_place(found["new"], earlier):
+        return None
     if concepts_of(found["new"]) <= concepts_of(earlier):
         # "It's my favourite now" names no other one.
         return None
@@ -913,6 +946,13 @@ def _with_new(text: str, earlier: str, announcement: str) -> Statement | None:
     return Statement(text=changed, is_change=True, replaced=earlier)
 
 
+def _is_job_at_place(new: str, earlier: str) -> bool:
+    """Check whether new words are a profession, and an earlier statement tells a place of work: `he
+    left the garage, he's a cook now`."""
+    return "profession" in concepts_of(new) and bool(_PLACE_OF_WORK.search(earlier))
+
+
+_PLACE_OF_WORK = LazyPattern(r"\b(?:works?|trabaj[ao]) (?:at|in|for|en|para) ", _I)
 _STAYS = LazyPattern(
     r"\b(?:stay(?:ing)? (?:put|here|where)|nos quedamos|me quedo|seguimos|sigo (?=en|aqu))\b", _I
 )
@@ -934,7 +974,7 @@ def with_topic(text: str, earlier: str, announcement: str = "") -> str:
         # "I'm at a bakery now" would answer no question about work.
         return f"{text} ({'trabajo' if at['es'] else 'work'})"
     # "I cycle to the office now" and "I'm a nurse now" say themselves what they are about.
-    is_told = said & before.concepts & _OWN_TOPICS
+    is_told = said & before.concepts & _OWN_TOPICS or said & before.topic & things()
     if not topic or is_told or said & before.topic & concepts_of(topic):
         return text
     is_ended = bool(ended_part(announcement))

@@ -372,7 +372,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"|(?:{MONTHS})(?:,? (?:de )?\d{{4}})?"
         # "7-3-9-1" is a code.
         r"|(?<![\d/-])\d{1,2}[/-]\d{1,2}(?:[/-]\d{2,4})?(?![/-]\d)|\d{4}-\d\d-\d\d|tomorrow|tonight"
-        r"|(?<!la )ma[ñn]ana(?!,? (?:y )?(?:noche|tarde))"
+        r"|(?<!la )(?<!turno )(?<!turno de )ma[ñn]ana(?!,? (?:y )?(?:noche|tarde))"
         # "7.30" is a time, and so is "at 9.10".
         # And "he's 5.1 now" is a weight.
         r"|(?<!at )(?<!las )(?:0?[1-9]|[12]\d|3[01])\.(?:(?:0?[1-9]|1[0-2])\.\d{2,4}"
@@ -631,7 +631,8 @@ _NO_WORD = re.compile(
     r"|(?<!\bto )(?<!\band )(?<!\bor )(?<!\bof )(?<!\bwith )(?<!\beat )\bsoy (?!milk|sauce|bean"
     r"|protein|yog|latte|allerg|flour|oil|free|products?\b)"
     r"|(?<!\bun )(?<!\bel )(?<!\bde )(?<!\bal )(?<!\bmi )\bte (?=\w)"
-    r"|\bson (?=\d|mis?\b|l[oa]s\b|un[oa]s\b|el\b|de\b)|(?<=[aeo]s )son\b|(?<=\bno )son\b|(?<=\bya )son\b"
+    r"|\bson (?= *(?:\d|mis?\b|l[oa]s\b|un[oa]s\b|el\b|de\b|al? l[ao]s?\b|ahora\b|en\b|por\b))"
+    r"|(?<=[aeo]s )son\b|(?<=\bno )son\b|(?<=\bya )son\b"
     r"|\b(?:as an?|when i was an?|de|desde|cuando era) (?:little |young |small )?(?:kid|child|boy"
     r"|girl|lad|lass"
     r"|teenager|cham[oa]|chav[oa]|pib[ea]|ni[ñn][oa]|chic[oa]|peque[ñn][oa]|joven|cr[ií][oa])\b",

@@ -73,6 +73,14 @@ _SPANISH: Mapping[str, str] = {
     "coso": "coses", "asisto": "asistes", "traduzco": "traduces", "oigo": "oyes",
     "trabajaba": "trabajabas", "solía": "solías", "jugaba": "jugabas", "estudiaba": "estudiabas",
 }  # fmt: skip
+_SPANISH_IDIOMS = (
+    (LazyPattern(r"\byo (?P<verb>debería|tendría|podría|sería|quisiera)\b", re.I), r"tú \g<verb>s"),
+    (LazyPattern(r"\bsueño (?=con\b)", re.I), "sueñas "),
+    (LazyPattern(r"\b(?P<it>l[ao]) paso(?= )", re.I), r"\g<it> pasas"),
+    # A filler, no journey.
+    (LazyPattern(r",? pero vamos(?=,)", re.I), ", pero"),
+)
+"""Verbs that the table cannot have, since their words mean something else elsewhere."""
 _BEHIND_INFINITIVE = LazyPattern(
     r"(?<!\w)(?!(?:con|a|re)?firme\b|informe\b|alarme\b|enferme\b)(?P<verb>[^\W\d_]+[aeií]r)me(?!\w)",
     re.I,
@@ -82,7 +90,7 @@ _SPANISH_PERFECT = LazyPattern(r"\b(?:he|has|ha|hemos|han) \w+(?:ado|ido|cho|sto
 SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he", "desayuno", "pago", "riego"}
 """Spanish words that are about the speaker."""
 _SPANISH_NOUN_BEFORE = LazyPattern(
-    r"\b(?:mi|mis|el|la|los|las|un|una|de|del|al|en|por|con|su|tu|otr[oa]|este|ese|nuevo|buen|cada"
+    r"\b(?:mi|mis|el|la|los|las|un|una|de|del|al?|en|por|con|su|tu|otr[oa]|este|ese|nuevo|buen|cada"
     r"|ning[uú]n|primer|alg[uú]n|comen?|com[ií]an?)\s+$",
     re.I,
 )
@@ -135,6 +143,10 @@ _ONLY_PAST = LazyPattern(
 """Stems of verbs whose `-imos` is of the past: `comimos`."""
 _PAST = LazyPattern(
     r"\b(?:ayer|anteayer|anoche|pasad[oa]|hace (?!.*\bque )\w+|en \d{4}|antes)\b", re.I
+)
+_FUTURE = LazyPattern(
+    r"\b(?:(?:la semana|el mes|el a[ñn]o) que viene|pr[oó]xim[oa]s?|dentro de|pasado ma[ñn]ana)\b",
+    re.I,
 )
 _ENGLISH_ONLY = frozenset({"i", "my", "am", "our", "we", "is", "are", "the", "and", "has", "was"})
 """Words that no Spanish statement has."""
@@ -193,6 +205,8 @@ def _to_second_english(text: str) -> str:
 
 
 def _to_second_spanish(text: str) -> str:
+    for pattern, plain in _SPANISH_IDIOMS:
+        text = pattern.sub(plain, text)
     verb = _SPANISH_VERB.match(text)
     is_own = verb and _FIRST_PERSON.search(verb["verb"]) and not _OF_NAMED.match(text)
     lower = verb["verb"].lower() if is_own and verb else ""
@@ -201,6 +215,7 @@ def _to_second_spanish(text: str) -> str:
         return f"«{text}»"
     words = [found[0].lower() for found in _WORD.finditer(text)]
     is_past = bool(_PAST.search(text) or any(map(_is_only_past, words)))
+    is_past = is_past and not _FUTURE.search(text)
     is_past = is_past or any(map(past_verb, words))
     first = _WORD.search(text)
     # "Curro tiene …" is a name, "me gusta …" has none.

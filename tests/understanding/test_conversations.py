@@ -1106,6 +1106,133 @@ def _answer(said: list[str], question: str) -> list[str]:
         # "Si no" behind a comma: or else.
         (["ceno a las ocho, si no duermo mal"], "¿a qué hora ceno?", "ocho"),
         (["my granddad left me a gold watch"], "what did I inherit from granddad?", "watch"),
+        # Another thing of the kind, or of another being, is no answer.
+        (
+            ["the garage key is in the hall", "I've taken the spare key to Jo's"],
+            "where's the garage key?",
+            "hall",
+        ),
+        (
+            ["el vuelo a Lima sale el 14", "el vuelo a Cusco sale el 18"],
+            "¿cuándo sale el vuelo a Lima?",
+            "14",
+        ),
+        (["me gusta el malbec", "a Marta le gusta el torrontés"], "¿qué vino me gusta?", "malbec"),
+        (["Pablito usa inhalador", "tengo una tienda"], "¿quién usa inhalador en casa?", "Pablito"),
+        (["mi perra Luna tiene 3", "Coco se murió"], "¿cuántos años tiene Luna?", "3"),
+        (
+            ["I take a water tablet", "they took me off the aspirin"],
+            "do I take aspirin?",
+            "off the",
+        ),
+        (
+            ["I have two sisters: Ann and Eve", "my sister Ann moved to York"],
+            "who are my sisters?",
+            "Ann and Eve",
+        ),
+        (
+            ["I've got a smear test on the 16th of May", "Tuesdays are my day off"],
+            "what day is my smear test?",
+            "16th",
+        ),
+        (
+            ["juego volibol los lunes", "ya no juego volibol, ahora juego basquet"],
+            "¿qué deporte juego?",
+            "basquet",
+        ),
+        (
+            ["tengo un celular Samsung", "cambié el Samsung por un Xiaomi"],
+            "¿qué celular tenía?",
+            "Samsung",
+        ),
+        # A change with its reason, in everyday words.
+        (
+            ["la cena es el sábado", "como Ana no puede el sábado, la cena la hacemos el domingo"],
+            "¿cuándo es la cena?",
+            "domingo",
+        ),
+        (
+            [
+                "the meeting is in the lobby",
+                "since it's raining, they're holding the meeting at Jo's",
+            ],
+            "where's the meeting?",
+            "Jo's",
+        ),
+        (
+            ["tengo movistar en casa", "me he pasado a orange porque movistar me subió el precio"],
+            "¿qué compañía tengo en casa?",
+            "orange",
+        ),
+        (
+            ["tenemos internet con Movistar", "la semana pasada nos pasamos a digi"],
+            "¿con quién tengo internet?",
+            "digi",
+        ),
+        (
+            ["quedamos en Atocha para ir a Toledo", "cambio de planes: quedamos en Plaza Elíptica"],
+            "¿dónde hemos quedado?",
+            "Elíptica para ir a Toledo",
+        ),
+        (
+            ["nos vamos a Mallorca en agosto", "estaba carísimo, al final nos vamos a Asturias"],
+            "¿adónde nos vamos?",
+            "Asturias en agosto",
+        ),
+        (["Josh is in year 4", "Josh started year 5"], "what year is Josh in?", "year 5"),
+        (
+            ["my sister is six months pregnant", "my sister had the baby, she's called Flo"],
+            "what's my sister's baby called?",
+            "Flo",
+        ),
+        (
+            ["I live alone in Leeds", "my girlfriend moved in with me"],
+            "do I live alone?",
+            "moved in",
+        ),
+        (
+            [
+                "I share a house with Beth, Jon and Priya",
+                "Jon moved out and Freya has taken his room",
+            ],
+            "who do I live with?",
+            "Beth, Freya and Priya",
+        ),
+        (
+            [
+                "I'm on nights, start at 6 pm",
+                "the roster's changed, I'm on days now, start at 6 am",
+            ],
+            "am I on days or nights?",
+            "days now, start at 6 am",
+        ),
+        (
+            ["my dentist is on the 22nd at 4", "oh my bad the dentist is the 23rd not the 22nd"],
+            "when do I go to the dentist?",
+            "23rd at 4",
+        ),
+        (
+            ["I have eleven pupils", "two of my pupils have left, so I now have nine"],
+            "how many pupils do I have?",
+            "nine pupils",
+        ),
+        (
+            ["juego de portero en el equipo", "el míster me ha puesto de defensa"],
+            "¿de qué juego?",
+            "defensa",
+        ),
+        (
+            [
+                "mis ensayos son los jueves a las 20:00",
+                "por el frío los ensayos son ahora a las 18:30",
+            ],
+            "¿a qué hora son los ensayos?",
+            "18:30",
+        ),
+        # In the manner of telegrams.
+        (["New boss: Marcus Webb"], "who's my boss?", "Marcus Webb"),
+        (["Nurse, 34, Leeds"], "where do I live?", "Leeds"),
+        (["the alarm code is 4096, would you keep that for me"], "what's the alarm code?", "4096"),
         # What is denied is no answer beside what is so.
         (["I'm allergic to nuts", "I'm not allergic to milk"], "what am I allergic to?", "nuts"),
         (["my name is Pia", "my name is not Ana"], "what's my name?", "Pia"),
@@ -1210,6 +1337,38 @@ def test_what_was_before_is_told_where_it_may_be_asked_for(
         (
             ["Tengo una imprenta con mi primo Saúl", "somos tres: Saúl, el Rubio y yo"],
             "con mi primo Saúl",
+        ),
+        # Other beings, also of another sex.
+        (["mi hija calza un 30", "el niño ha dado un estirón, ya calza un 35"], "hija calza un 30"),
+        (["mi jefe vive en Murcia", "me he mudado a Lugo"], "jefe vive en Murcia"),
+        (["Wilmer vive en Jamundí", "me cambiaron el parqueadero. Ahora es el 41"], "Wilmer vive"),
+        (
+            ["mi hermana Eva vive en Córdoba", "mi hermana se fue a vivir a Rosario"],
+            "hermana Eva vive en Rosario",
+        ),
+        (
+            ["we have two cats, Bo and Flo", "two of my pupils have given up, so I now have nine"],
+            "We have two cats",
+        ),
+        (["my daughter Una is over in Boston", "I'm busy today"], "My daughter Una is over in"),
+        # Other things of a kind, or another sense of a word.
+        (
+            ["la llave del garaje está en casa", "la del buzón está en el cajón"],
+            "garaje está en casa",
+        ),
+        (
+            [
+                "el 19 de agosto tengo turno con el médico",
+                "me pasaron al turno mañana en la fábrica",
+            ],
+            "19 de agosto tengo turno",
+        ),
+        (["my favourite composer is Schubert", "I mean the code for the safe"], "Schubert"),
+        (["mi tren sale a las 7", "ahora me acuesto a las 9"], "tren sale a las 7"),
+        (["Beto trabaja en un taller", "Beto ya no está en el taller, ahora es cocinero"], "ya no"),
+        (
+            ["la llave de repuesto está debajo de la maceta", "Paquita, en cambio, odia el té"],
+            "debajo de la maceta",
         ),
     ],
 )
@@ -1326,7 +1485,7 @@ def test_siblings_in_one_sentence_are_told_of_one_by_one() -> None:
     told = statements_of(["I've got two sisters: Eve's a judge and Liv works in Hull"])
 
     assert told == [
-        "I've got two sisters",
+        "I've got two sisters: Eve and Liv",
         "My sister Eve's a judge",
         "My sister Liv works in Hull",
     ]

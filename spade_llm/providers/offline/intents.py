@@ -314,7 +314,8 @@ _POLITE = r"^(?:(?:please|por favor|hi|hello|hey|hola|ok|and|y)\b[\s,.!]*)*"
 _TIME = re.compile(
     r"\b(?:what(?:['’]?s| is)? (?:the )?(?:current |local )?(?:time|date|day)\b(?: of the week)?"
     r"|tell me the (?:time|date)|current (?:time|date)\b|which day\b|today['’]?s date|date today"
-    r"|qu[eé] horas?\b|dime la (?:hora|fecha)|qu[eé] (?:d[ií]a|fecha)\b|cu[aá]l es la (?:hora"
+    r"|qu[eé] horas?\b|dime la (?:hora|fecha)|(?<!y )qu[eé] (?:d[ií]a|fecha)\b(?! son\b)"
+    r"|cu[aá]l es la (?:hora"
     r"|fecha))",
     _I,
 )
