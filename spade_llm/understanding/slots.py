@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 _I = re.IGNORECASE
 
 MIN_BRAND_CHARS = 3
-"""A word of so many letters is no name of a company that is recognised in lower case."""
+"""A word of at most so many letters is no name of a company that is recognised in lower case."""
 MIN_NAMED = 1 / 3
 """Minimum share of what a change names that an earlier statement names as well."""
 _FROM_NOW = LazyPattern(

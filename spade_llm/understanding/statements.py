@@ -459,11 +459,6 @@ def _is_new_value(clause: Clause) -> bool:
 _ACTUALLY = LazyPattern(r"\b(?:now|actually|ahora|en realidad)\b", _I)
 
 
-_SHIFT = LazyPattern(
-    r"\bon (?:days|nights|earlies|lates)\b|\bde (?:d[ií]as?|noches?|ma[ñn]anas|tardes)\b", _I
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementHistory:
     """Statements of several messages of one person, oldest first."""
@@ -746,6 +741,12 @@ def _leaves_profession(text: str, corrected: Statement) -> bool:
         for said in (text, corrected.text)
     )
     return bool(new and kept) and not new & kept
+
+
+_SHIFT = LazyPattern(
+    r"\bon (?:days|nights|earlies|lates)\b|\bde (?:d[ií]as?|noches?|ma[ñn]anas|tardes)\b", _I
+)
+"""Time of a shift: `on nights`, `de noche`."""
 
 
 def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list[Statement]:

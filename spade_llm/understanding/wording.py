@@ -82,7 +82,7 @@ _SPANISH_IDIOMS = (
 )
 """Verbs that the table cannot have, since their words mean something else elsewhere."""
 _BEHIND_INFINITIVE = LazyPattern(
-    r"(?<!\w)(?!(?:con|a|re)?firme\b|informe\b|alarme\b|enferme\b)(?P<verb>[^\W\d_]+[aeií]r)me(?!\w)",
+    r"(?<!\w)(?!(?:con|a|re)?firme\b|informe\b|alarme\b|enferme\b)(?P<verb>[^\W\d_]+[aeií]r|ir)me(?!\w)",
     re.I,
 )
 """`Tomarme`: the pronoun is part of the word."""

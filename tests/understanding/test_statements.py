@@ -1038,6 +1038,10 @@ def test_what_is_not_to_be_remembered_is_off_the_record(text: str, is_off: bool)
         ("Teo tiene rinitis y usa un spray", "Teo tiene rinitis y usa un spray"),
         ("Teo va a piano los jueves", "Teo va a piano los jueves"),
         ("Mario y yo lo hemos arreglado", "Mario y tú lo habéis arreglado"),
+        ("a veces sueño con irme a Cádiz", "a veces sueñas con irte a Cádiz"),
+        ("Ana dice que yo debería mudarme", "Ana dice que tú deberías mudarte"),
+        ("firmamos la semana que viene", "firmáis la semana que viene"),
+        ("Dani prefiere a Peso Pluma", "Dani prefiere a Peso Pluma"),
     ],
 )
 def test_spanish_statements_are_told_back_to_the_speaker(text: str, told: str | None) -> None:
