@@ -1227,7 +1227,8 @@ _BY_SPEAKER = LazyPattern(
     r"^(?:i|i['’]\w+|we|we['’]\w+|yo"
     r"|(?:no |ya |ahora |tambi[eé]n |me |nos )*"
     r"(?:(?!\w+o (?:me|nos|le|se|es|est[aá]|ha|va|vive|tiene|is|was|has)\b)[^\W\d_]{3,}o|soy|estoy"
-    r"|voy|doy|[^\W\d_]{2,}(?:amos|emos|imos)))(?= |$)",
+    r"|voy|doy|(?:he|hemos) [^\W\d_]+(?:ado|ido|echo|uesto|isto|ito)"
+    r"|[^\W\d_]{2,}(?:amos|emos|imos)))(?= |$)",
     _I,
 )
 

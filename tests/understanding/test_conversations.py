@@ -1117,6 +1117,7 @@ def _answer(said: list[str], question: str) -> list[str]:
             "¿cuándo sale el vuelo a Lima?",
             "14",
         ),
+        (["mi jefe vive en Murcia", "me he mudado a Lugo"], "¿dónde vive mi jefe?", "Murcia"),
         (["me gusta el malbec", "a Marta le gusta el torrontés"], "¿qué vino me gusta?", "malbec"),
         (["Pablito usa inhalador", "tengo una tienda"], "¿quién usa inhalador en casa?", "Pablito"),
         (["mi perra Luna tiene 3", "Coco se murió"], "¿cuántos años tiene Luna?", "3"),
