@@ -28,9 +28,9 @@ from spade_llm.understanding.replacement import (
     SECRETS,
     SPEAKER,
     TITLES,
+    WORDS_FOR_MEDICINE,
     YEAR,
     Statement,
-    are_of_other_kind,
     are_two_of_a_kind,
     bearer_of,
     denies_other_place,
@@ -40,6 +40,7 @@ from spade_llm.understanding.replacement import (
     is_beside,
     is_year,
     key_of_being,
+    names_other_kind,
     names_other_of_kind,
     owner_of,
     qualified_nouns,
@@ -737,9 +738,7 @@ def _scored(
         scored = [one for one in scored if plural in split_words(one[2].text)] or scored
     if kinds := qualified_nouns(asked.text):
         # "The spare key is …" says nothing of the garage key.
-        scored = _preferred(
-            asked, scored, lambda text: not are_of_other_kind(qualified_nouns(text), kinds)
-        )
+        scored = _preferred(asked, scored, lambda text: not names_other_kind(text, kinds))
     is_of_taste = is_negated(asked.text) or "dislike" in asked.concepts
     if _FOR_VALUE.search(asked.text) and not is_of_taste:
         scored = [one for one in scored if not _denies_beside(one, scored)]
@@ -936,7 +935,7 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
             or _less_fitting(asked, one.text) > least_fitting
             or have_different_bearers(one.text, earlier.text)
             or names_other_of_kind(one.text, earlier.text)
-            or are_of_other_kind(qualified_nouns(one.text), asked_kinds)
+            or names_other_kind(one.text, asked_kinds)
             or _only_denies_another(one.text, earlier.text)
         )
     ]
@@ -1830,20 +1829,15 @@ def _is_of_other_medicine(asked: Question, text: str) -> bool:
     return bool(named) and is_of_medicine and not (said.is_denial or named & value_key(text))
 
 
-_KINDS_OF_MEDICINE = frozenset({
-    "medicine", "medicines", "medication", "medications", "meds", "drug", "drugs", "pill", "pills",
-    "tablet", "tablets", "painkiller", "painkillers", "antibiotic", "antibiotics",
-    "antidepressant", "treatment", "prescription", "prescriptions", "prescribe", "prescribed",
-    "prescribes", "prescribing", "capsule", "capsules", "cream", "ointment", "eyedrops", "inhaler",
-    "injection", "injections", "patch", "steroid", "steroids", "supplement", "supplements",
-    "vitamin", "vitamins", "statin", "statins", "antihistamine", "contraceptive", "anticoagulant",
-    "dose", "doses", "medicina", "medicinas", "medicamento", "medicamentos", "medicacion",
-    "remedio", "remedios", "pastilla", "pastillas", "comprimido", "comprimidos", "tratamiento",
-    "receta", "recetas", "recetado", "recetaron", "capsula", "capsulas", "crema", "pomada",
-    "gotas", "colirio", "inhalador", "inyeccion", "inyecciones", "parche", "jarabe", "antibiotico",
-    "antibioticos", "analgesico", "analgesicos", "antihistaminico", "anticonceptivo",
-    "anticonceptivos", "anticonceptiva", "anticoagulante", "vitaminas", "dosis",
-})  # fmt: skip
+_KINDS_OF_MEDICINE = WORDS_FOR_MEDICINE | {
+    "capsule", "capsules", "cream", "ointment", "eyedrops", "inhaler", "injection", "injections",
+    "patch", "steroid", "steroids", "statin", "statins", "supplement", "supplements", "vitamin",
+    "antihistamine", "anticoagulant", "contraceptive", "prescriptions", "prescribe", "prescribed",
+    "prescribes", "prescribing", "analgesico", "analgesicos", "antihistaminico", "anticoagulante",
+    "anticonceptivo", "anticonceptivos", "anticonceptiva", "capsula", "capsulas", "colirio",
+    "crema", "gotas", "inhalador", "inyeccion", "inyecciones", "jarabe", "parche", "pomada",
+    "receta", "recetas", "recetado", "recetaron", "vitaminas",
+}  # fmt: skip
 """Words for kinds of medicine, of which a statement may have the name."""
 
 

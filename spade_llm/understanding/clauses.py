@@ -1519,16 +1519,17 @@ _SIBLING_ES = LazyPattern(
 def _with_siblings(sentence: str) -> str:
     """Split a list of relatives or pets, with a statement about each, into the list of their names
     and sentences about each."""
-    found = _SIBLINGS.match(sentence) or _SIBLINGS_ES.match(sentence)
-    if not found:
-        return sentence
-    item = _SIBLING if found.re.groupindex.get("kin") else _SIBLING_ES
-    kin = found.groupdict().get("kin")
-    names = [one["name"] for one in item.finditer(found["items"])]
-    last = " and " if item is _SIBLING else " y "
-    listed = last.join(filter(None, (", ".join(names[:-1]), names[-1])))
-    items = item.sub(rf"; {f'my {kin} ' if kin else ''}\g<name>", found["items"])
-    return f"{found['first']}: {listed}{items}"
+    for listed, item, last in (
+        (_SIBLINGS, _SIBLING, " and "),
+        (_SIBLINGS_ES, _SIBLING_ES, " y "),
+    ):
+        if found := listed.match(sentence):
+            kin = found.groupdict().get("kin")
+            *first, latest = (one["name"] for one in item.finditer(found["items"]))
+            names = f"{', '.join(first)}{last}{latest}" if first else latest
+            items = item.sub(rf"; {f'my {kin} ' if kin else ''}\g<name>", found["items"])
+            return f"{found['first']}: {names}{items}"
+    return sentence
 
 
 def _with_name_first(found: re.Match[str]) -> str:

@@ -59,6 +59,7 @@ from spade_llm.understanding.vocabulary import (
     typed_values,
     value_key,
     values_of_part,
+    without_counts,
 )
 from spade_llm.understanding.wording import past_verb
 
@@ -597,7 +598,7 @@ def about(said: str, part: str, known: Sequence[str]) -> Sequence[str]:
     """The statements that may be meant by a value behind a part of a clause: those of which it
     names most; if it names none, only a pronoun (`it's at nine`) refers to the last one."""
     # "Two of my pupils have left" says nothing of two cats.
-    named = concepts_of(" ".join(one for one in said.split() if not has_count(one))) - general()
+    named = concepts_of(without_counts(said)) - general()
     if not named:
         return known
     known = [one for one in known if not have_different_owners(said, one)]

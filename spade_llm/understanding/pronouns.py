@@ -647,8 +647,12 @@ def _is_own_name(mention: Mention, statement: str) -> bool:
 def _topic_being(statement: str) -> Mention | None:
     """The one being that a statement begins with, also as its object: `a mamá la operaron`."""
     first = next(iter(noun_phrases(statement)), None)
-    is_topic = first is not None and statement[: first.start].lower() in ("", "a ")
-    return first if is_topic and first is not None and first.fits("any") else None
+    return first if first and _is_topic(first, statement) and first.fits("any") else None
+
+
+def _is_topic(mention: Mention, statement: str) -> bool:
+    """Check whether a statement begins with a mention, maybe as its object."""
+    return statement[: mention.start].lower() in ("", "a ")
 
 
 def _is_meant_inside(kind: str, before: str) -> bool:
@@ -765,7 +769,7 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
         (one, told)
         for told in latest
         for one in noun_phrases(told)[:1]
-        if one.is_named or told[: one.start].lower() in ("", "a ")
+        if one.is_named or _is_topic(one, told)
     )
     # "Han cambiado el pin": they, not the neighbour.
     is_plural = bool(_PLURAL_VERB.match(text))

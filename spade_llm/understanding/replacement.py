@@ -460,7 +460,7 @@ def names_other_of_kind(new: str, old: str) -> bool:
         return True
     if any(map(_are_different, after.things, before.things)):
         return True
-    if are_of_other_kind(after.qualified, before.qualified_subject):
+    if names_other_kind(new, before.qualified_subject):
         return True
     if not shared & _OF_MANY_THINGS:
         return False
@@ -490,10 +490,8 @@ class _ThingOfKind:
     things: tuple[_NamedThing | None, ...]
     """Matches of _TOLD_APART."""
     qualifiers: frozenset[str]
-    qualified: Mapping[str, frozenset[str]]
-    """Its `qualified_nouns`."""
     qualified_subject: Mapping[str, frozenset[str]]
-    """That of them which is the subject: `I work at the shop of my aunt` is about no shop."""
+    """`qualified_nouns` of the subject: `I work at the shop of my aunt` is about no shop."""
 
 
 @lru_cache(maxsize=5000)
@@ -508,14 +506,15 @@ def _thing_of_kind(text: str) -> _ThingOfKind:
         is_outward=bool(_OUTWARD.search(text)),
         things=tuple(map(_named_thing, found)),
         qualifiers=features(text).concepts & _QUALIFIERS,
-        qualified=qualified_nouns(text),
         qualified_subject=qualified_nouns(subject[0]) if subject else {},
     )
 
 
-def qualified_nouns(text: str) -> dict[str, frozenset[str]]:
+@lru_cache(maxsize=5000)
+def qualified_nouns(text: str) -> Mapping[str, frozenset[str]]:
     """The nouns of a text that another word tells from others of their kind, each with these words:
-    `key` with `garage` for `the garage key`, `vuelo` with `Lima` for `el vuelo a Lima`."""
+    `key` with `garage` for `the garage key`, `vuelo` with `Lima` for `el vuelo a Lima`. Cached,
+    since questions and changes are compared with many statements."""
     found: dict[str, frozenset[str]] = {}
     for one in _QUALIFIED.finditer(text):
         kind = next(filter(None, (one["kind"], one["kind2"], one["kind3"])))
@@ -526,10 +525,11 @@ def qualified_nouns(text: str) -> dict[str, frozenset[str]]:
     return found
 
 
-def are_of_other_kind(new: Mapping[str, frozenset[str]], old: Mapping[str, frozenset[str]]) -> bool:
-    """Check whether two texts tell of two things of a kind: they have a noun in common, each with
-    other words beside it (`qualified_nouns`)."""
-    return any(_are_told_apart(kinds, old[noun]) for noun, kinds in new.items() if noun in old)
+def names_other_kind(text: str, kinds: Mapping[str, frozenset[str]]) -> bool:
+    """Check whether a text names another thing of a kind than one of `kinds` (`qualified_nouns` of
+    another text): they have a noun in common, each with other words beside it."""
+    named = qualified_nouns(text) if kinds else {}
+    return any(_are_told_apart(named[noun], kinds[noun]) for noun in named.keys() & kinds.keys())
 
 
 def _are_told_apart(new: frozenset[str], old: frozenset[str]) -> bool:
@@ -749,7 +749,7 @@ def _medicines(text: str) -> frozenset[str]:
     statements are compared again and again."""
     known = {word for word in value_key(text) if "medicine" in concepts_of(word)}
     dosed = value_key(" ".join(one["name"] or one["name2"] for one in _DOSED.finditer(text)))
-    return frozenset((known | dosed) - _MEDICINES)
+    return frozenset((known | dosed) - WORDS_FOR_MEDICINE)
 
 
 def holds_without_companion(event: str, old: str) -> bool:
@@ -764,7 +764,7 @@ def holds_without_companion(event: str, old: str) -> bool:
     )
 
 
-_MEDICINES = frozenset({
+WORDS_FOR_MEDICINE = frozenset({
     "antibiotic", "antibiotics", "antidepressant", "antidepressants", "course", "dose", "doses",
     "drug", "drugs", "medication", "medications", "medicine", "medicines", "meds", "mg",
     "painkiller", "painkillers", "pill", "pills", "prescription", "tablet", "tablets", "treatment",
@@ -941,11 +941,14 @@ def _is_about_another(new: str, old: str) -> bool:
 
 def _are_of_same_thing(new: str, old: str) -> bool:
     """Check whether two statements tell what the same thing is, or where."""
-    after, before = COPULA.match(new), COPULA.match(old)
-    if not after or not before:
-        return False
-    one, other = concepts_of(after["noun"]), concepts_of(before["noun"])
-    return bool(one) and one == other and not one & kin()
+    one, other = _noun_concepts(new), _noun_concepts(old)
+    return one is not None and bool(one) and one == other and not one & kin()
+
+
+def _noun_concepts(statement: str) -> frozenset[str] | None:
+    """Concepts of the noun of which a statement tells what, or where, it is; None without one."""
+    found = COPULA.match(statement)
+    return concepts_of(found["noun"]) if found else None
 
 
 def is_named_aside(statement: str) -> bool:
@@ -1607,10 +1610,8 @@ def _is_same_topic(new: Statement, old: str, one: Features, other: Features) -> 
 def _have_other_nouns(new: str, old: str) -> bool:
     """Check whether two statements with `is` are about things that have nothing in common: `the
     slides are due on Monday`, `the report is due on Friday`."""
-    after, before = COPULA.match(new), COPULA.match(old)
-    if not after or not before:
-        return False
-    return not concepts_of(after["noun"]) & concepts_of(before["noun"])
+    one, other = _noun_concepts(new), _noun_concepts(old)
+    return one is not None and other is not None and not one & other
 
 
 def _has_other_value(new: Statement, old: str, one: Features, other: Features) -> bool:

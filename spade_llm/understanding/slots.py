@@ -428,13 +428,7 @@ def _group(found: re.Match[str] | None, name: str) -> tuple[str, tuple[int, int]
 def found_at_last(text: str, known: Sequence[str]) -> Statement | None:
     """`Found one, in Leith` after `we're looking for a flat`: what was looked for is found."""
     if not (said := _FOUND.match(text)):
-        thing = _FOUND_THING.match(text)
-        sought = (one for one in reversed(known[-MAX_BACK:]) if _LOOKED_FOR.search(one))
-        for one in sought if thing else ():
-            if thing and (thing["thing"] or thing["thing2"]).lower() in one.lower():
-                text = f"{text[:1].upper()}{text[1:]}"
-                return Statement(text=text, is_change=True, replaced=one)
-        return None
+        return _with_thing_found(text, known)
     for one in reversed(known[-MAX_BACK:]):
         if search := _LOOKED_FOR.search(one):
             verb = said["en"] or said["es"]
@@ -444,6 +438,18 @@ def found_at_last(text: str, known: Sequence[str]) -> Statement | None:
                 is_change=True,
                 replaced=one,
             )
+    return None
+
+
+def _with_thing_found(text: str, known: Sequence[str]) -> Statement | None:
+    """`We've found a flat` in the place of the statement that it is looked for."""
+    if not (found := _FOUND_THING.match(text)):
+        return None
+    thing = (found["thing"] or found["thing2"]).lower()
+    for one in reversed(known[-MAX_BACK:]):
+        if thing in one.lower() and _LOOKED_FOR.search(one):
+            told = f"{text[:1].upper()}{text[1:]}"
+            return Statement(text=told, is_change=True, replaced=one)
     return None
 
 

@@ -710,6 +710,7 @@ def _leaves_value(text: str, corrected: Statement) -> bool:
     is_price_left = amount not in corrected.text
     return (
         is_price_left
+        or _leaves_shift(text, corrected)
         or _leaves_profession(text, corrected)
         or any(
             kind in new
@@ -729,24 +730,27 @@ _NEW_ROLE = LazyPattern(
 """Role and name of a newcomer: `a chiropractor, Hugo`."""
 
 
-def _leaves_profession(text: str, corrected: Statement) -> bool:
-    """Check whether a corrected statement still has the profession, or the shift, for which the
-    clause has another one: `ahora soy recepcionista en el Miramar` after `trabajo de camarero en La
-    Parra`."""
-    shifts = [_SHIFT.search(said) for said in (text, corrected.text)]
-    if shifts[0] and shifts[1] and shifts[0][0].lower() != shifts[1][0].lower():
-        return True
-    new, kept = (
-        {word for word in split_words(said) if "profession" in concepts_of(word)}
-        for said in (text, corrected.text)
-    )
-    return bool(new and kept) and not new & kept
+def _leaves_shift(text: str, corrected: Statement) -> bool:
+    """Check whether a corrected statement still has the shift for which the clause has another one:
+    `I'm on days now, start at 6` after `I'm on nights, start at 10`."""
+    new, kept = _SHIFT.search(text), _SHIFT.search(corrected.text)
+    return bool(new and kept and new[0].lower() != kept[0].lower())
 
 
 _SHIFT = LazyPattern(
     r"\bon (?:days|nights|earlies|lates)\b|\bde (?:d[ií]as?|noches?|ma[ñn]anas|tardes)\b", _I
 )
 """Time of a shift: `on nights`, `de noche`."""
+
+
+def _leaves_profession(text: str, corrected: Statement) -> bool:
+    """Check whether a corrected statement still has the profession for which the clause has another
+    one: `ahora soy recepcionista en el Miramar` after `trabajo de camarero en La Parra`."""
+    new, kept = (
+        {word for word in split_words(said) if "profession" in concepts_of(word)}
+        for said in (text, corrected.text)
+    )
+    return bool(new and kept) and not new & kept
 
 
 def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list[Statement]:

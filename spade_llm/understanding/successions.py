@@ -77,7 +77,6 @@ from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
     general,
-    has_count,
     is_concept,
     kin,
     light,
@@ -88,6 +87,7 @@ from spade_llm.understanding.vocabulary import (
     typed_values,
     value_key,
     values_of_part,
+    without_counts,
 )
 from spade_llm.understanding.wording import SPANISH_FIRST_PERSON
 
@@ -287,7 +287,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         return ""
     of = ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text)
     # "Two of my pupils have left" says nothing of two cats.
-    thing = concepts_of(" ".join(one for one in of.split() if not has_count(one)))
+    thing = concepts_of(without_counts(of))
     named = thing - general()
     if is_negated(ended) and named and named <= kin():
         # "Mum still doesn't know": nothing of her is over.

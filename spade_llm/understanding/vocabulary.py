@@ -437,6 +437,11 @@ def has_count(text: str) -> bool:
     return bool(_COUNT.search(text))
 
 
+def without_counts(text: str) -> str:
+    """A text without the words that count: `two of my pupils` and `two cats` share none then."""
+    return " ".join(one for one in text.split() if not has_count(one))
+
+
 @lru_cache(maxsize=2000)
 def typed_values(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
     """Spans of the typed values of a text; a span has one type only."""
