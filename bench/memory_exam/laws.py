@@ -22,8 +22,9 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from spade_llm.understanding.answers import Candidate, find_answers, with_closed
+from spade_llm.understanding.answers import find_answers, with_closed
 from spade_llm.understanding.forgetting import closest, matching, read_forget_request
+from spade_llm.understanding.questions import Candidate
 from spade_llm.understanding.statements import StatementHistory, read_history
 
 if TYPE_CHECKING:

@@ -123,7 +123,7 @@ def current_hits(found: SearchResult, query: str, now: datetime) -> tuple[Scored
     """Hits without what no longer holds, unless the query is about the past."""
     # Here, so that a start does not load the rules.
     from spade_llm.memory.validity import apply_validity
-    from spade_llm.understanding.answers import asks_about_past
+    from spade_llm.understanding.questions import asks_about_past
 
     return apply_validity(
         found.hits, former=found.former, now=now, keeps_former=asks_about_past(query)

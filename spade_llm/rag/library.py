@@ -21,7 +21,6 @@ from spade_llm.rag.contract import (
     Retrieval,
     RetrievalOptions,
 )
-from spade_llm.rag.filters import MetadataFilters
 from spade_llm.rag.ingestion import FolderIngestion, Ingestion, ProgressReporter
 from spade_llm.rag.keyword_index_cache import CacheWarmup, PassageIndexCache
 from spade_llm.rag.loading.chunking import Splitting
@@ -29,7 +28,7 @@ from spade_llm.rag.loading.loader import Loader, SkippedFile
 from spade_llm.rag.names import parse_address
 from spade_llm.rag.passage_embedding import SharedBatches, is_model_of
 from spade_llm.rag.reindexing import Reindexing
-from spade_llm.rag.search import MIN_SCORE, HybridSearch
+from spade_llm.rag.search import MIN_SCORE, HybridSearch, MetadataFilters
 from spade_llm.rag.store.chroma_client import check_url
 from spade_llm.rag.store.chroma_index import ChromaIndex
 from spade_llm.rag.store.grants import NamespaceGrants

@@ -12,15 +12,17 @@ from spade_llm.messaging.rpc import RpcClient, RpcService
 from spade_llm.rag.cited_answers import MODEL_TIMEOUT_S
 from spade_llm.rag.contract import DEFAULT_NAMESPACE, Catalogue, RetrievalOptions, Sharing
 from spade_llm.rag.names import is_personal_namespace
-from spade_llm.rag.remote_endpoint import DocumentCount, IngestReport, RagEndpoint
-from spade_llm.rag.remote_jobs import (
+from spade_llm.rag.remote_endpoint import (
     MAX_TIME_S,
     ONTOLOGY,
     SILENCE_S,
     TIMEOUT_S,
+    DocumentCount,
     IngestionQueue,
+    IngestReport,
     ProgressPart,
     RagBody,
+    RagEndpoint,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     )
     from spade_llm.rag.loading.chunking import Splitting
     from spade_llm.rag.loading.fetcher import FetchedDocuments
-    from spade_llm.rag.remote_jobs import LibraryBackend, OwnerDocuments
+    from spade_llm.rag.remote_endpoint import LibraryBackend, OwnerDocuments
 
 __all__ = ["ONTOLOGY", "RagClient", "RagService"]
 

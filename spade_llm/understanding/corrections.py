@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.clauses import ClauseKind, is_statement
+from spade_llm.understanding.clause_kinds import ClauseKind, is_statement
 from spade_llm.understanding.features import NOTE, features, is_changed, is_denial
 from spade_llm.understanding.pronouns import leading_noun, noun_phrases
 from spade_llm.understanding.replacement import (
@@ -66,7 +66,7 @@ from spade_llm.understanding.wording import past_verb
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from spade_llm.understanding.clauses import Clause
+    from spade_llm.understanding.clause_kinds import Clause
     from spade_llm.understanding.substitution import Spans
 
 _I = re.IGNORECASE

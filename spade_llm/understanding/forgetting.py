@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.clauses import (
-    EMOJI,
-    is_statement,
-    lead_in_end,
-    spelled_out,
-    told_off_the_record,
-)
+from spade_llm.understanding.clause_kinds import EMOJI, is_statement, lead_in_end
+from spade_llm.understanding.clauses import told_off_the_record
 from spade_llm.understanding.features import NOTE, features, is_changed
+from spade_llm.understanding.plain_sentences import spelled_out
 from spade_llm.understanding.pronouns import is_noun_phrase, leading_noun
 from spade_llm.understanding.replacement import (
     BEARER,

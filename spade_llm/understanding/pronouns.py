@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.clauses import FINITE, THIRD_SPANISH
+from spade_llm.understanding.clause_kinds import FINITE, THIRD_SPANISH
 from spade_llm.understanding.features import PUT_ELSEWHERE, features, is_changed
 from spade_llm.understanding.vocabulary import (
     WEEKDAYS,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words
-from spade_llm.understanding.clauses import FINITE, THIRD_SPANISH
+from spade_llm.understanding.clause_kinds import FINITE, THIRD_SPANISH
 from spade_llm.understanding.features import (
     NOTE,
     Features,

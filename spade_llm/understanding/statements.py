@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words
-from spade_llm.understanding.clauses import (
+from spade_llm.understanding.clause_kinds import (
     FINITE,
     MAX_STATEMENT_CHARS,
     TAKEN_BACK,
     THIRD_SPANISH,
     Clause,
     ClauseKind,
-    is_off_the_record,
     is_statement,
-    split_clauses,
 )
+from spade_llm.understanding.clauses import is_off_the_record, split_clauses
 from spade_llm.understanding.corrections import (
     at_other_destination,
     contrasted,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.clauses import FINITE
+from spade_llm.understanding.clause_kinds import FINITE
 from spade_llm.understanding.features import features
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
-from spade_llm.understanding.clauses import is_statement
+from spade_llm.understanding.clause_kinds import is_statement
 from spade_llm.understanding.corrections import (
     ASIDE_PLACE,
     DOES,

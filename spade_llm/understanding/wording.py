@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.language import language_of
-from spade_llm.understanding.clauses import THIRD_SPANISH
+from spade_llm.understanding.clause_kinds import THIRD_SPANISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

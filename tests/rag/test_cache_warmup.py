@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spade_llm.rag import Document, DocumentLibrary
-from spade_llm.rag.filters import MetadataFilters
 from spade_llm.rag.keyword_index_cache import CacheWarmup, PassageIndexCache
-from spade_llm.rag.search import HybridSearch
+from spade_llm.rag.search import HybridSearch, MetadataFilters
 from spade_llm.rag.store.chroma_index import ChromaIndex
 from spade_llm.rag.store.index_records import KeywordStore, VectorCopyStore
 from spade_llm.rag.store.library_file import LibraryFile

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spade_llm.rag import Document, DocumentLibrary
-from spade_llm.rag.filters import MetadataFilters
 from spade_llm.rag.keyword_index_cache import PassageIndexCache
-from spade_llm.rag.search import HybridSearch
+from spade_llm.rag.search import HybridSearch, MetadataFilters
 from spade_llm.rag.store.chroma_index import ChromaIndex
 from spade_llm.rag.store.index_records import KeywordStore
 from spade_llm.rag.store.library_file import LibraryFile

@@ -14,8 +14,7 @@ from spade_llm.messaging.rpc import RpcClient
 from spade_llm.providers import ScriptedProvider
 from spade_llm.rag import Document, DocumentLibrary, Progress, RetrievalOptions, Splitting
 from spade_llm.rag.remote import ONTOLOGY, RagClient, RagService
-from spade_llm.rag.remote_endpoint import IngestReport
-from spade_llm.rag.remote_jobs import MAX_PER_QUEUE, ProgressPart
+from spade_llm.rag.remote_endpoint import MAX_PER_QUEUE, IngestReport, ProgressPart
 from tests.messaging.node_harness import PATIENCE_S, Member, network_of
 from tests.rag.bag_of_words import BagOfWords
 
@@ -220,7 +219,7 @@ async def test_long_ingests_of_one_owner_wait_for_each_other_and_one_too_many_is
 async def test_signs_of_life_come_while_nothing_is_done(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spade_llm.rag.remote_jobs.HEARTBEAT_S", 0.01)
+    monkeypatch.setattr("spade_llm.rag.remote_endpoint.HEARTBEAT_S", 0.01)
     stage.folder("shut", a="The gate is shut.")
 
     asked = asyncio.create_task(stage.ann.add_path("shut"))

@@ -10,9 +10,8 @@ import pytest
 
 from spade_llm.core.errors import InvalidArguments, StorageFailed, Unauthorised
 from spade_llm.rag import Document, DocumentLibrary, RetrievalOptions, Splitting
-from spade_llm.rag.filters import MetadataFilters
 from spade_llm.rag.keyword_index_cache import PassageIndexCache
-from spade_llm.rag.search import HybridSearch
+from spade_llm.rag.search import HybridSearch, MetadataFilters
 from spade_llm.rag.store.index_records import KeywordStore
 from spade_llm.rag.store.library_file import LibraryFile
 from spade_llm.rag.store.registry import Registry

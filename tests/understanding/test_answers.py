@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from spade_llm.understanding.answers import (
-    Candidate,
     find_about,
     find_answers,
     find_nearest,
@@ -13,6 +12,7 @@ from spade_llm.understanding.answers import (
     group_statements,
     with_closed,
 )
+from spade_llm.understanding.questions import Candidate
 from spade_llm.understanding.statements import choose_successor, read_history, statements_of
 from spade_llm.understanding.vocabulary import concepts_of, general, kin, things, words_of
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 
 import pytest
 
-from spade_llm.understanding.answers import (
-    Candidate,
-    asks_about_past,
-    find_answers,
-    tells_value_of,
-    with_closed,
-)
-from spade_llm.understanding.clauses import ClauseKind, split_clauses
+from spade_llm.understanding.answers import find_answers, tells_value_of, with_closed
+from spade_llm.understanding.clause_kinds import ClauseKind
+from spade_llm.understanding.clauses import split_clauses
 from spade_llm.understanding.forgetting import (
     matching,
     means_one,
     names_more,
     read_forget_request,
 )
+from spade_llm.understanding.questions import Candidate, asks_about_past
 from spade_llm.understanding.statements import (
     choose_successor,
     read_history,

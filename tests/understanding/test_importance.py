@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spade_llm.understanding.importance import (
+from spade_llm.memory.learning.novelty import (
     CIRCUMSTANCES,
     DATE_IMPORTANCE,
     LIFE_EVENTS,

@@ -9,11 +9,13 @@ import pytest
 
 from spade_llm.core.text import strip_code_fence
 from spade_llm.providers.offline.intents import recognise_intent
-from spade_llm.understanding.answers import Candidate, find_answers, with_closed
-from spade_llm.understanding.clauses import is_statement, split_clauses
+from spade_llm.understanding.answers import find_answers, with_closed
+from spade_llm.understanding.clause_kinds import is_statement
+from spade_llm.understanding.clauses import split_clauses
 from spade_llm.understanding.corrections import DOES
 from spade_llm.understanding.features import features
 from spade_llm.understanding.forgetting import read_forget_request
+from spade_llm.understanding.questions import Candidate
 from spade_llm.understanding.replacement import COPULA
 from spade_llm.understanding.spelling import plain_spanish
 from spade_llm.understanding.statements import read_history, read_message

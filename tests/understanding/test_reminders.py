@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spade_llm.understanding.answers import Candidate, find_answers
+from spade_llm.understanding.answers import find_answers
+from spade_llm.understanding.questions import Candidate
 from spade_llm.understanding.reminders import as_task
 from spade_llm.understanding.statements import read_history, read_message
 

@@ -6,9 +6,11 @@ import pytest
 
 from spade_llm.providers.offline.intents import RecallIntent, recognise_intent
 from spade_llm.search.language import language_of
-from spade_llm.understanding.answers import Candidate, find_answers, is_repeated, with_closed
-from spade_llm.understanding.clauses import ClauseKind, split_clauses
+from spade_llm.understanding.answers import find_answers, is_repeated, with_closed
+from spade_llm.understanding.clause_kinds import ClauseKind
+from spade_llm.understanding.clauses import split_clauses
 from spade_llm.understanding.forgetting import read_forget_request
+from spade_llm.understanding.questions import Candidate
 from spade_llm.understanding.spelling import plain_spanish
 from spade_llm.understanding.statements import read_history, read_message, statements_of
 from spade_llm.understanding.wording import in_second_person, speaks_of_us, uses_ustedes

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_llm.understanding.clauses import ClauseKind, split_clauses
+from spade_llm.understanding.clause_kinds import ClauseKind
+from spade_llm.understanding.clauses import split_clauses
 from spade_llm.understanding.forgetting import read_forget_request
 from spade_llm.understanding.replacement import Statement, replaces
 from spade_llm.understanding.statements import read_message, statements_of

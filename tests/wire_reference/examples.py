@@ -24,7 +24,7 @@ from spade_llm.memory.contract import (
 from spade_llm.memory.remote import MemoryClient
 from spade_llm.messaging import Body, Empty, agent_status
 from spade_llm.providers.model import Sampling
-from spade_llm.rag import remote_endpoint, remote_jobs
+from spade_llm.rag import remote_endpoint
 from spade_llm.rag.contract import RetrievalOptions, SourceDocument
 from spade_llm.rag.remote import RagClient
 from spade_llm.search.memory_query import MemoryFilter, MemoryQuery, MemoryType, SearchMode
@@ -33,7 +33,7 @@ from spade_llm.tools import remote
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-CHAT, MEMORY, RAG = messages.ONTOLOGY, memory_endpoint.ONTOLOGY, remote_jobs.ONTOLOGY
+CHAT, MEMORY, RAG = messages.ONTOLOGY, memory_endpoint.ONTOLOGY, remote_endpoint.ONTOLOGY
 TOOLS, SESSIONS, AGENT = remote.ONTOLOGY, remote_sessions.ONTOLOGY, agent_status.ONTOLOGY
 
 ADA = "ada@localhost"
@@ -430,14 +430,14 @@ RAG_EXAMPLES = (
     Example(
         request=RagClient._ingest_path.body(path="$folder", namespace="city"),
         answer=remote_endpoint.IngestReport,
-        parts=(remote_jobs.ProgressPart,),
+        parts=(remote_endpoint.ProgressPart,),
         about="Stores a file or folder below a document root of the RAG agent's machine. Progress "
         "is reported in parts (`ProgressPart`).",
     ),
     Example(
         request=RagClient._ingest_url.body(url="$upload", source="opening.md", namespace="city"),
         answer=remote_endpoint.IngestReport,
-        parts=(remote_jobs.ProgressPart,),
+        parts=(remote_endpoint.ProgressPart,),
         about="Stores a file that was uploaded to the RAG agent's XMPP server (XEP-0363).",
     ),
     Example(
@@ -485,7 +485,7 @@ RAG_EXAMPLES = (
     Example(
         request=RagClient._reindex.body(namespace="city"),
         answer=remote_endpoint.DocumentCount,
-        parts=(remote_jobs.ProgressPart,),
+        parts=(remote_endpoint.ProgressPart,),
         about="Computes the vectors again, with the current embedding model.",
     ),
     Example(

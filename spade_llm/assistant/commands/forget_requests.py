@@ -23,7 +23,7 @@ from spade_llm.memory.learning.episodes import EPISODE_DATES
 from spade_llm.providers.model import ChatModel, ContextMessage, ToolCallEntry, language_model
 from spade_llm.search.language import language_of, split_sentences
 from spade_llm.search.memory_query import FACT_TYPES, MemoryFilter, MemoryType, Origin
-from spade_llm.understanding.clauses import is_question
+from spade_llm.understanding.clause_kinds import is_question
 from spade_llm.understanding.forgetting import (
     ForgetRequest,
     are_about_different_things,

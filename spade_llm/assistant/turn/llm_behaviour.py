@@ -85,7 +85,8 @@ from spade_llm.providers.retry import pause_listener
 from spade_llm.rag.cited_answers import citation_label
 from spade_llm.search.language import language_of
 from spade_llm.tools.toolbox import CombinedToolbox, Toolbox
-from spade_llm.understanding.clauses import is_off_the_record, is_question
+from spade_llm.understanding.clause_kinds import is_question
+from spade_llm.understanding.clauses import is_off_the_record
 from spade_llm.understanding.pronouns import with_asked
 from spade_llm.xmpp.spade_adapters import Behaviour
 

@@ -16,9 +16,10 @@ from spade_llm.memory.learning.novelty import REPETITION_OVERLAP, topic_stems
 from spade_llm.memory.validity import spoken_lines
 from spade_llm.search.language import key_words, language_of, split_sentences
 from spade_llm.search.memory_query import Origin
-from spade_llm.understanding.answers import is_about_speaker
-from spade_llm.understanding.clauses import ClauseKind, split_clauses
+from spade_llm.understanding.clause_kinds import ClauseKind
+from spade_llm.understanding.clauses import split_clauses
 from spade_llm.understanding.features import is_denial
+from spade_llm.understanding.questions import is_about_speaker
 from spade_llm.understanding.vocabulary import concepts_of
 
 if TYPE_CHECKING:

@@ -34,9 +34,11 @@ from spade_llm.search.memory_query import (
     SearchMode,
 )
 from spade_llm.search.query_vector import QueryVector
-from spade_llm.understanding.answers import asks_about_past, is_about_speaker, names_besides
-from spade_llm.understanding.clauses import ClauseKind, split_clauses
+from spade_llm.understanding.answer_updates import names_besides
+from spade_llm.understanding.clause_kinds import ClauseKind
+from spade_llm.understanding.clauses import split_clauses
 from spade_llm.understanding.features import related_words
+from spade_llm.understanding.questions import asks_about_past, is_about_speaker
 from spade_llm.understanding.vocabulary import concepts_of, words_of
 
 if TYPE_CHECKING:

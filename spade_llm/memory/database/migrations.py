@@ -258,7 +258,7 @@ def _diet_episodes(connection: sqlite3.Connection) -> Iterator[_DietEpisode]:
 
 def _reopen_fact(connection: sqlite3.Connection, closing: _DietEpisode) -> None:
     # Here, so that only a start that migrates compiles the rules.
-    from spade_llm.memory.learning.exclusive_facts import parse_exclusive_fact
+    from spade_llm.memory.learning.rule_extractor import parse_exclusive_fact
 
     whose = (closing.owner, closing.subject)
     told = connection.execute(SELECT_EPISODE_TEXT, (*whose, closing.episode)).fetchall()

@@ -21,9 +21,8 @@ from spade_llm.core.errors import (
 )
 from spade_llm.memory.learning.episodes import cut_episodes
 from spade_llm.memory.learning.learning_contract import EpisodeReading
-from spade_llm.memory.learning.model_extractor import ModelExtractor
+from spade_llm.memory.learning.model_extractor import ModelExtractor, find_patterns_with_model
 from spade_llm.memory.learning.novelty import novel_messages, recalled_texts
-from spade_llm.memory.learning.pattern_model import find_patterns_with_model
 from spade_llm.memory.learning.pattern_rules import TalkSession, find_patterns, group_talk_sessions
 from spade_llm.memory.learning.repeated_facts import without_known
 from spade_llm.memory.learning.rule_extractor import RuleExtractor

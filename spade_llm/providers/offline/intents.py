@@ -28,7 +28,7 @@ from spade_llm.search.terms import (
     split_words,
     stem_hash,
 )
-from spade_llm.understanding.answers import is_about_speaker
+from spade_llm.understanding.questions import is_about_speaker
 from spade_llm.understanding.spelling import plain_spanish
 from spade_llm.understanding.vocabulary import MONTHS
 from spade_llm.understanding.wording import uses_ustedes

@@ -41,25 +41,27 @@ from spade_llm.providers.offline.intents import (
 from spade_llm.providers.quoted_context import MESSAGE
 from spade_llm.search.language import key_words
 from spade_llm.understanding.answers import (
-    Candidate,
-    asks_for_list,
-    asks_for_tasks,
-    asks_whether_before,
     find_about,
     find_answers,
     find_nearest,
     find_possible,
     group_statements,
-    is_about_speaker,
-    is_personal,
     is_repeated,
     tells_value_of,
     with_closed,
 )
-from spade_llm.understanding.clauses import ClauseKind
+from spade_llm.understanding.clause_kinds import ClauseKind
 from spade_llm.understanding.features import is_taste, related_words
 from spade_llm.understanding.forgetting import read_forget_request
 from spade_llm.understanding.pronouns import with_asked
+from spade_llm.understanding.questions import (
+    Candidate,
+    asks_for_list,
+    asks_for_tasks,
+    asks_whether_before,
+    is_about_speaker,
+    is_personal,
+)
 from spade_llm.understanding.statements import (
     choose_successor,
     read_history,

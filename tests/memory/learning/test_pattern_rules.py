@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from spade_llm.memory.contract import MemoryEntry, ObservedMessage
 from spade_llm.memory.learning.learning_contract import EpisodeWithMessages
-from spade_llm.memory.learning.pattern_model import (
-    MAX_CHARS,
+from spade_llm.memory.learning.model_extractor import (
     MAX_CONVERSATIONS,
+    MAX_SESSIONS_CHARS,
     PATTERN_INSTRUCTION,
     build_pattern_prompt,
 )
@@ -157,4 +157,4 @@ def test_a_model_reads_the_newest_as_data() -> None:
 def test_a_model_reads_a_bounded_text() -> None:
     sessions = group_talk_sessions([told(n, "x" * 5000, hours=24 * n) for n in range(60)])
 
-    assert len(str(build_pattern_prompt(sessions)[1]["content"])) < MAX_CHARS + 5000
+    assert len(str(build_pattern_prompt(sessions)[1]["content"])) < MAX_SESSIONS_CHARS + 5000

@@ -13,7 +13,7 @@ import pytest
 
 from spade_llm.core.errors import ModelUnavailable
 from spade_llm.memory.contract import MemoryChange
-from spade_llm.memory.learning.pattern_model import TOOL_NAME
+from spade_llm.memory.learning.model_extractor import PATTERN_TOOL_NAME
 from spade_llm.memory.learning.pattern_rules import find_patterns, group_talk_sessions
 from spade_llm.providers.model import Completion, ToolCall
 from spade_llm.providers.scripted import ScriptedProvider
@@ -270,7 +270,7 @@ async def test_what_the_assistant_says_is_no_pattern_of_the_person(
 
 def _recorded(*found: tuple[str, list[int]]) -> Completion:
     given = [{"content": content, "conversations": numbers} for content, numbers in found]
-    call = ToolCall(id="1", name=TOOL_NAME, arguments=json.dumps({"patterns": given}))
+    call = ToolCall(id="1", name=PATTERN_TOOL_NAME, arguments=json.dumps({"patterns": given}))
     return Completion(tool_calls=(call,))
 
 

@@ -15,9 +15,12 @@ from spade_llm.memory.contract import (
     SearchOutcome,
     SearchResult,
 )
-from spade_llm.memory.learning.exclusive_facts import parse_exclusive_fact
 from spade_llm.memory.learning.learning_contract import EpisodeReading, ExtractedFacts
-from spade_llm.memory.learning.rule_extractor import RuleExtractor, extract_stated_facts
+from spade_llm.memory.learning.rule_extractor import (
+    RuleExtractor,
+    extract_stated_facts,
+    parse_exclusive_fact,
+)
 from spade_llm.memory.validation import check_draft
 from spade_llm.search.memory_query import Category, MemoryQuery, MemoryType, Origin
 

@@ -1,0 +1,338 @@
+"""Sentences in plain words: written out, one relative and one fact in each."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from spade_llm.core.text import LazyPattern
+from spade_llm.understanding.clause_kinds import EMOJI, FINITE, MAX_STATEMENT_CHARS, THIRD_SPANISH
+from spade_llm.understanding.vocabulary import (
+    read_table,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MAX_TOLD = 4
+"""Maximum number of clauses that say the same of several beings, behind the first."""
+
+_I = re.IGNORECASE
+
+
+_CONTRACTED = {
+    "im": "I'm", "ive": "I've", "hes": "he's", "shes": "she's", "theyre": "they're",
+    "theyve": "they've", "weve": "we've", "youre": "you're", "dont": "don't", "doesnt": "doesn't",
+    "didnt": "didn't", "cant": "can't", "isnt": "isn't", "arent": "aren't", "wasnt": "wasn't",
+    "havent": "haven't", "hasnt": "hasn't", "couldnt": "couldn't", "wouldnt": "wouldn't",
+    "shouldnt": "shouldn't", "thats": "that's", "whats": "what's", "wheres": "where's",
+    "whos": "who's", "whens": "when's", "hows": "how's", "wont": "won't",
+    "pls": "please", "ur": "your", "u": "you", "n": "and", "w": "with",
+}  # fmt: skip
+_BARE_CONTRACTION = LazyPattern(
+    rf"(?<![\w'’@./-])(?<!^)(?-i:n|w)(?= [^\W\d_]{{2}})"
+    rf"|(?<![\w'’@./-])(?-i:u)(?![\w'’@./-])"
+    rf"|(?<![\w'’@./-])(?:{'|'.join(one for one in _CONTRACTED if len(one) > 1)})(?![\w'’@./-])",
+    _I,
+)
+"""Contractions and short forms of chats; `u` and `n` as capitals are initials."""
+_LAUGH_INSIDE = LazyPattern(
+    rf"(?P<before>\w{{2}})[!?,]*\s*(?:(?:\s(?:lol|lmao|omg|xd)\b|{EMOJI})\s*)+"
+    r"(?=(?:i|i['’]?m|he|he['’]?s|she|she['’]?s|it|they|we|my|our|the|and|but|so|y|pero|ahora|ya"
+    r"|me|mi"
+    r"|voy|es)\s)",
+    _I,
+)
+"""Pictures and laughs between two sentences without a full stop: `Gary is mad 🙄 he's leaving`."""
+_BARE_OWNER = LazyPattern(
+    r"\b(?P<noun>mum|mom|mam|dad|nan|nana|gran|grandad|bro|sis|gf|bf|hubby)s"
+    r" (?=[^\W\d_])(?!(?:and|are|were|have|both|all|who|or)\b)"
+    r"|\b(?P<kin>(?:girl|boy)friend|sister|brother|boss|wife|husband|partner|flatmate|roommate"
+    r"|neighbour|cat|dog)s (?=called [^\W\d_]+(?:[,.;!]|$))"
+    r"|\b(?P<name>(?:his|her|its|my|your|their) (?:\w+ )?name)s (?=\w)"
+    r"|\b(?P<thing>(?:the|my|our) (?:\w+ )?(?:rent|bill|wage|salary|pin|code|number|birthday"
+    r"|bday|party|train|flight|appointment|appt))s (?=[£$€]?\d)"
+    r"|(?:(?<=\A)|(?<=[,;.!] )|(?<=and )|(?<=so )|(?<=but ))its (?=[£$€]?\d|now\b|an?\b)",
+    _I,
+)
+_BARE_WE = LazyPattern(
+    r"(?:(?<=\bso )|(?<=\band )|(?<=\bbut )|(?<=\A))were (?=(?:in|at|on|off|moving|going|getting"
+    r"|having|meeting|doing|not)\b)",
+    _I,
+)
+_BARE_WILL = LazyPattern(
+    r"(?:(?<=\bso )|(?<=\band )|(?<=\bbut )|(?<=\A))ill (?=(?:be|bring|get|have|do|go|make|call|let"
+    r"|see|take|give|tell|ask|try|come|need|pick|send|put|pay|just|probably|never|not)\b)",
+    _I,
+)
+"""A noun of which there is only one, with the `s` of an owner or of `is`: `dads home`."""
+_EQUALS = LazyPattern(
+    # Looking for the sign first: a long word without one would take the cube of its length.
+    r"^(?=[a-z ]{3,60}=)(?P<thing>(?:(?!solve|say|let|if)[a-z]{3,} ){0,2}"
+    r"(?!solve|say|let|if)[a-z]{3,}) ?= ?(?=[^\s?])",
+    _I | re.MULTILINE,
+)
+"""A note with a sign for its verb: `supervisor = Dr Hill`."""
+_ASIDE = LazyPattern(r",? \b(?:btw|tbh|ngl|by the way|por cierto)\b(?=\s*[,;])", _I)
+"""Words inside a sentence that say nothing."""
+_PLEASE = LazyPattern(r", (?:please|por favor|porfa|si puedes?|if you can), ", _I)
+"""A polite word between a verb and its object: `erase, please, my number`."""
+
+
+def spelled_out(text: str) -> str:
+    """The text with the apostrophes and letters that are left out in chats (`shes`, `dads home`),
+    with a full stop instead of a picture or a laugh inside it, and without asides."""
+    text = _LAUGH_INSIDE.sub(r"\g<before>. ", text)
+    text = _BARE_CONTRACTION.sub(lambda found: _CONTRACTED[found[0].lower()], text)
+    text = _BARE_WILL.sub("I'll ", _BARE_WE.sub("we're ", text))
+    text = _EQUALS.sub(r"\g<thing> is ", text)
+    text = _BARE_OWNER.sub(lambda found: f"{found[0].rstrip()[:-1]}'s ", text)
+    return _PLEASE.sub(" ", _ASIDE.sub("", text))
+
+
+def in_plain_words(sentence: str) -> str:
+    """The sentence in plain words: without a wish to be reminded, and with names and medicines that
+    are told behind their verb as they would be told alone."""
+    sentence = _WISH_TO_BE_REMINDED.sub("", sentence)
+    for pattern, plain in _paraphrases():
+        sentence = pattern.sub(plain, sentence)
+    sentence = _NAMED_BEHIND.sub(r"\g<thing> called \g<name>", sentence)
+    sentence = _NAMED_BEHIND_ES.sub(_with_name_first, sentence)
+    if found := _DIAGNOSED.match(sentence):
+        told = found["en"] or found["es"]
+        sentence = f"{told[0].upper()}{told[1:]}"
+    return _PUT_ON.sub(r"\g<border>I'm on ", sentence)
+
+
+@cache
+def _paraphrases() -> tuple[tuple[LazyPattern, Callable[[re.Match[str]], str]], ...]:
+    read = read_table("paraphrases.toml")["paraphrases"]
+    return tuple((LazyPattern(one["pattern"], _I), _plain_words(one["plain"])) for one in read)
+
+
+def _plain_words(plain: str) -> Callable[[re.Match[str]], str]:
+    """The replacement of a paraphrase; a group `word` loses the capital of a sentence's begin."""
+
+    def told(found: re.Match[str]) -> str:
+        word = found.groupdict().get("word")
+        text = found.expand(plain)
+        return text.replace(word, word[0].lower() + word[1:], 1) if word else text
+
+    return told
+
+
+_NAMED = r"(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ][\w-]*"
+
+
+def with_relatives(sentence: str) -> str:
+    """A list of relatives in sentences about each: `tengo dos hijas: la mayor, Ana, que es médica;
+    …` tells that `mi hija mayor, Ana, es médica`."""
+    if not (found := _RELATIVES.match(sentence)):
+        return sentence
+    stem = found["kin"].lower().rstrip("s")[:-1]
+
+    def named(item: re.Match[str]) -> str:
+        gender = "a" if item["article"].lower() == "la" else "o"
+        return f"; mi {stem}{gender} {item['which']}, {item['name']}, "
+
+    items = _RELATIVE.sub(named, f"; {found['items']}")
+    return f"{found['first']}{items}" if items.count("; mi ") > 1 else sentence
+
+
+_RELATIVES = LazyPattern(
+    r"^(?P<first>(?:tengo|tenemos) [^\W\d_]+ (?P<kin>(?:hij|herman|niet|sobrin|prim)[oa]s)): "
+    r"(?P<items>.+)$",
+    _I,
+)
+_RELATIVE = LazyPattern(
+    r"[,;] (?:y )?(?P<article>el|la) (?P<which>mayor|menor|median[oa]|peque[ñn][oa]|segund[oa]"
+    rf"|tercer[oa]), (?P<name>{_NAMED}),? (?:que )?",
+    _I,
+)
+
+
+_SIBLINGS = LazyPattern(
+    r"^(?P<first>(?:i|we)(?:['’]ve(?: got)?| have(?: got)?) (?:two|three|four|five) "
+    r"(?:(?P<kin>brother|sister|son|daughter|cousin|nephew|niece|dog|cat|boy|girl)s|kids"
+    r"|children)): "
+    rf"(?P<items>(?:little )?{_NAMED}(?:['’]s| {FINITE}) .+)$",
+    _I,
+)
+"""`I've got two brothers: Neil's a vet and Owen works in Hull`."""
+_SIBLING = LazyPattern(
+    rf"(?:^|,? and |[,;] )(?:little )?(?P<name>{_NAMED})(?=(?:['’]s| {FINITE}) )", _I
+)
+_SIBLINGS_ES = LazyPattern(
+    r"^(?P<first>(?:tengo|tenemos) (?:dos|tres|cuatro|cinco) (?:hij|herman|niet|sobrin|prim)[oa]s)"
+    rf": (?P<items>{_NAMED}(?:,? que|,?) {THIRD_SPANISH} .+)$",
+    _I,
+)
+_SIBLING_ES = LazyPattern(
+    rf"(?:^|,? y |[,;] )(?P<name>{_NAMED})(?:,? que|,?)(?= {THIRD_SPANISH} )", _I
+)
+
+
+def with_siblings(sentence: str) -> str:
+    """Split a list of relatives or pets, with a statement about each, into the list of their names
+    and sentences about each."""
+    for listed, item, last in (
+        (_SIBLINGS, _SIBLING, " and "),
+        (_SIBLINGS_ES, _SIBLING_ES, " y "),
+    ):
+        if found := listed.match(sentence):
+            kin = found.groupdict().get("kin")
+            *first, latest = (one["name"] for one in item.finditer(found["items"]))
+            names = f"{', '.join(first)}{last}{latest}" if first else latest
+            items = item.sub(rf"; {f'my {kin} ' if kin else ''}\g<name>", found["items"])
+            return f"{found['first']}: {names}{items}"
+    return sentence
+
+
+def _with_name_first(found: re.Match[str]) -> str:
+    """`Una hermana que se llama Ana y vive en Lugo` for `una hermana que vive en Lugo, se llama
+    Ana`."""
+    more = (found["more"] or "").replace(" que ", " y ", 1)
+    return f"{found['thing']} que se llama {found['name']}{more}"
+
+
+def with_both_told(sentence: str) -> str:
+    """The sentence with the halves that tell the same of two beings or things apart, and the noun
+    that the second one leaves out: `Ben's birthday is 3 May, Lucy's is 9 June`."""
+    for pattern, told in (
+        (_SAME_NOUN, r"\g<first>; \g<owner> \g<noun> \g<verb> "),
+        (_SAME_NOUN_OWN, r"\g<first>; my \g<noun> \g<verb> "),
+        (_SAME_NOUN_ES, r"\g<first>; \g<noun> de \g<owner> es "),
+        (_SAME_VERB, r"\g<first>; "),
+        (_OTHER_VERB, r"\g<first>\g<own>\g<thing>; "),
+        (_GAPPED, r"\g<first>; \g<second> \g<verb> "),
+        (_TWO_RELATIVES, r"\g<first>; \g<second>\g<verb> "),
+        (_TWO_RELATIVES_ES, r"\g<first>; \g<second>\g<verb> "),
+        (_SAME_VERB_ES, r"\g<first>; \g<time> \g<verb> "),
+        (_NAME_BEFORE_VERB_ES, r"\g<first>; \g<name> "),
+        (_TWO_NAMED_ES, r"\g<first>; "),
+    ):
+        for _ in range(MAX_TOLD):
+            if len(sentence) > MAX_STATEMENT_CHARS or not (found := pattern.search(sentence)):
+                break
+            # The next one of the list may begin with the end of this one.
+            sentence = f"{sentence[: found.start()]}{found.expand(told)}{sentence[found.end() :]}"
+    return sentence
+
+
+_BEHIND_FIRST = r"(?:,? and|,? but|,? while|,? y|,? pero|[,;]) "
+_SAME_NOUN = LazyPattern(
+    rf"(?P<first>\b(?:my|our|(?:my |our )?\w+['’]s) (?P<noun>(?:[a-z-]+ )?[a-z-]+)"
+    rf" (?P<verb>is|was|are)\b[^,;]{{1,40}}?){_BEHIND_FIRST}"
+    rf"(?P<owner>(?:{_NAMED}|(?:my|our|his|her) [a-z-]+)['’]s)(?: (?:is|was|are) "
+    r"| (?=(?:on|at|in|the|\d)\b))",
+    _I,
+)
+_SAME_NOUN_OWN = LazyPattern(
+    rf"(?P<first>\b\w+['’]s (?P<noun>(?:[a-z-]+ )?[a-z-]+) (?P<verb>is|was|are)\b[^,;]{{1,40}}?)"
+    rf"{_BEHIND_FIRST}mine(?: (?:is|was|are)|['’]s) ",
+    _I,
+)
+_SAME_NOUN_ES = LazyPattern(
+    rf"(?P<first>\b(?P<noun>(?:el|la) [a-záéíóúñ]+) de (?:{_NAMED}|mi [a-záéíóúñ]+) es "
+    r"[^,;]{1,40}?)"
+    rf"{_BEHIND_FIRST}(?:el|la) de (?P<owner>{_NAMED}|mi [a-záéíóúñ]+)(?:,| es)? ",
+    _I,
+)
+_SAME_VERB = LazyPattern(
+    rf"(?P<first>^(?:.*; )?{_NAMED}(?P<verb>['’]s| (?:{FINITE}|{THIRD_SPANISH})) [^,;]{{1,40}}?)"
+    rf"{_BEHIND_FIRST}(?={_NAMED}(?P=verb) )",
+    _I,
+)
+_OTHER_VERB = LazyPattern(
+    rf"(?P<first>^(?:.*; )?(?:(?:my|our) (?:\w+ )?\w+|{_NAMED})(?:['’]s"
+    rf"| (?!sa(?:id|ys)|tells?|told|thinks?|thought|asks?|asked|knows?|knew"
+    rf"|hopes?|dijo|dice|cree|sabe){FINITE}) [^,;]{{1,60}}?)"
+    rf"(?:,? and|,? but|,? while|,) (?={_NAMED}(?:['’]s [a-z]| {FINITE} ))"
+    rf"|(?P<own>^(?:.*; )?(?:i|we)(?:['’]\w+)? [^,;]{{1,60}}?)"
+    rf", (?:and|but) (?={_NAMED}(?:['’]s [a-z]| (?:{FINITE}|can['’]?t|won['’]?t) ))"
+    r"|(?P<thing>^(?:.*; )?(?:i|we|(?:the|my|our) [\w-]+(?: [\w-]+){0,3}(?:['’]s| is| are))\b"
+    r"[^,;]{2,60}?)(?:,|(?<=\d) and| and(?= the [\w-]+, )) (?=the [\w-]+"
+    r"(?: [\w-]+|, (?-i:[A-Z])\w+,)? (?:is|are|costs|comes|charges|opens|closes)\b)",
+    _I,
+)
+"""Two names, each with a verb of its own: `Ben is in the choir, Mia plays chess`."""
+_GAPPED = LazyPattern(
+    r"(?P<first>\b(?:the|my|our|his|her) [^,;]{2,40}? (?P<verb>(?:is|are)(?: due)?)"
+    r" (?:on|at) [^,;]{2,30}?)(?:,? and|,) "
+    r"(?P<second>(?:the|my|our|his|her) (?:[\w'’-]+ ){0,3}?"
+    r"[\w'’-]+(?<! is)(?<! are)(?<! due)(?<!['’]s)) (?=(?:on|at) )",
+    _I,
+)
+"""Two things with a date each, and a verb that the second leaves out: `the report is due on Friday,
+the slides on Monday`."""
+_TWO_RELATIVES = LazyPattern(
+    r"(?P<first>^my \w+(?P<verb>['’]s| is| was| lives| works) (?:from|in|at|for) [^,;]{2,30}?)"
+    r"(?:,? and|,) (?P<second>my \w+) (?=(?:from|in|at|for) )",
+    _I,
+)
+"""`My dad's from Cork and my mum from Kerry`: a verb that the second leaves out."""
+_TWO_RELATIVES_ES = LazyPattern(
+    r"(?P<first>^mi \w+(?P<verb> es| era| vive| trabaja| naci[oó]) (?:del?|en) [^,;]{2,30}?)"
+    r"(?:,? y|,) (?P<second>mi \w+) (?=(?:del?|en) )",
+    _I,
+)
+_TIME_OF_DAY = r"(?:por las? (?:ma[ñn]anas?|tardes?|noches?)|al mediod[ií]a|los [^\W\d_]+s)"
+_SAME_VERB_ES = LazyPattern(
+    rf"(?P<first>^{_TIME_OF_DAY},? (?P<verb>(?:me |nos )?[^\W\d_]+(?:o|[aei]mos)) [^,;]{{2,80}}?)"
+    rf",? y (?P<time>{_TIME_OF_DAY}),? (?!{FINITE}\b)(?=(?!(?:me|nos|se)\b)[^\W\d_])",
+    _I,
+)
+"""`Por las mañanas tomo … y por las noches …`: each is over by itself."""
+_NAME_BEFORE_VERB_ES = LazyPattern(
+    r"(?P<first>^(?:(?:ahora|tambi[eé]n|ya) )?(?:estoy|tengo|tenemos|salgo|conoc[ií]|conozco"
+    rf"|vivo|hay|he [^\W\d_]+[dt]o) [^,;]{{3,60}}, (?P<name>{_NAMED})), (?={THIRD_SPANISH}\b)",
+    _I,
+)
+"""`Tengo una vecina, Eva, es pintora`."""
+_TWO_NAMED_ES = LazyPattern(
+    rf"(?P<first>^{_NAMED} (?:(?:no|ya|se|les?) )*{THIRD_SPANISH} [^,;]{{2,60}}?)(?:,? y|,? pero|,)"
+    rf" (?={_NAMED} (?:(?:no|ya|se|les?) )*{THIRD_SPANISH}\b)",
+    _I,
+)
+"""`Hugo tiene seis años y Vera va a la guardería`."""
+_WISH_TO_BE_REMINDED = LazyPattern(
+    r"(?<=\w), (?:and |so |y )?(?:please |por favor )*(?:(?:can|could|would|will) you (?:please )?"
+    r"(?:remind me|remember(?: (?:that|it))?)|(?:puedes|podr[ií]as|me puedes) (?:record[aá]r(?:me)?"
+    r"(?:lo)?)|me lo (?:puedes recordar|recuerdas)|remind me|recu[eé]rdamelo)"
+    r"(?: (?:of|about) (?:it|that))?(?:,? (?:please|por favor))?[\s?!.]*$",
+    _I,
+)
+"""Requests for no more than to keep the statement before them."""
+_NAMED_BEHIND = LazyPattern(
+    r"(?P<thing>\b(?:(?:an?|my|our) (?:[\w-]+ )?[\w-]+|some(?:one|body) new)),? (?:and )?"
+    r"(?:(?:(?:his|her|its) name(?:['’]s| is)|(?:he|she|it)(?:['’]s| is) called)(?= (?-i:[A-Z]))"
+    r"|(?:his|her|its) name['’]s(?= \w+(?:$|[,.;]))) (?P<name>\w+)",
+    _I,
+)
+"""A name told behind its noun: `a baby, her name is Mira`."""
+_DIAGNOSED = LazyPattern(
+    r"^(?:the|my|our|his|her) (?:[\w-]+ )?(?:doctor|gp|nurse|midwife|dentist|vet|allergist"
+    r"|consultant|specialist|surgeon|p(?:a)?ediatrician|optician|physio|\w+ologist)(?: has| now)?"
+    r" (?:says?|said|confirmed|told (?:me|us)) (?:that )?"
+    r"(?!.*\b(?:should|could|might|would|may|must|if|try)\b)"
+    r"(?P<en>(?:i|i['’]\w+|my [\w-]+|our [\w-]+|(?!(?:he|she|it|they|that)\b)(?-i:[A-Z])\w+)"
+    r"(?:['’]s| (?:has|have|is|am|was|no longer|does|doesn['’]t|don['’]t|can|can['’]t|need)) .+)$"
+    r"|^(?:el|la|mi|nuestr[oa]) (?:m[eé]dic[oa]|doctora?|pediatra|dentista|veterinari[oa]"
+    r"|enfermer[oa]|comadrona|\w+[oó]log[oa]) (?:(?:me |nos )?ha dicho|dice|dijo|confirma) que "
+    r"(?!.*\b(?:deber[ií]a|podr[ií]a|tal vez|quiz[aá]s?|si)\b)"
+    r"(?P<es>(?:tengo|soy|estoy|ya no|mi \w+|(?-i:[A-ZÁÉÍÓÚÑ])\w+ (?:tiene|es|est[aá]|ya no)) .+)$",
+    _I,
+)
+"""A doctor's finding, which is so: not what somebody else only says."""
+_PUT_ON = LazyPattern(
+    r"(?P<border>,? and |[,;] (?:and )?)(?:(?:they|he|she)(?:['’](?:ve|s)| have| has)? )?put me on "
+    r"(?=\w)",
+    _I,
+)
+"""A medicine or shift that others have put the speaker on, behind what they ended."""
+_NAMED_BEHIND_ES = LazyPattern(
+    r"(?P<thing>\b(?:una?|mi|nuestr[oa]) (?:[\w-]+ )?[\w-]+?)(?P<more> (?:que|con) [^,;]{3,30})?,"
+    r" (?:y )?se llama (?P<name>(?:(?-i:El|La|Los|Las) (?-i:[A-ZÁÉÍÓÚÑ])|(?!l[ao]s?\b|un))\w+)",
+    _I,
+)
