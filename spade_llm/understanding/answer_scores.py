@@ -10,7 +10,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clause_kinds import THIRD_SPANISH
 from spade_llm.understanding.features import NOTE, ends, features, is_changed
-from spade_llm.understanding.pronouns import leading_noun
+from spade_llm.understanding.pronouns import leading_noun, subject_name
 from spade_llm.understanding.questions import (
     ASKS_OWN_NAME,
     ASKS_PAST,
@@ -84,6 +84,8 @@ MIN_RARE_CHARS = 5
 RARE_SCORE = 0.75
 """Score of a longer word that the vocabulary does not know: hardly anything else has it."""
 MAX_WORDS = 3
+DEED_SCORE = 1.0
+"""Score of the verb in a question for its subject."""
 VERB_SCORE = 0.5
 """Score of the verb of the question in the same form: `¿qué toco?` is not about football."""
 FAVOURITE_SCORE = 1.0
@@ -224,6 +226,7 @@ def score(asked: Question, candidate: Candidate) -> float:
     # So does an attribute (`name`), if it is that of something else (`the au pair's`).
     if shared and shared <= ATTRIBUTES and not asked.concepts <= ATTRIBUTES | general() | light():
         points -= SMALL_PENALTY
+    points += _doer_points(asked, candidate.text)
     points -= _of_other_thing(asked, candidate, said)
     points -= PENALTY if _is_owned_by_another(asked, candidate.text) else 0.0
     if shared and not features(asked.text).beings and is_about_speaker(asked.text):
@@ -388,6 +391,24 @@ def _head_concepts(asked: Question) -> frozenset[str]:
     """Concepts of the being that is asked for: `who is the vet of our cats?`."""
     found = _WHO_IS_THE.match(asked.text)
     return concepts_of(found["head"]) - general() if found else frozenset()
+
+
+def _doer_points(asked: Question, text: str) -> float:
+    """Points for the verb of a question for its subject (`who drives my mum?`); fewer if the
+    subject of a statement is a being that the question names already."""
+    if not ASKS_WHO_DOES.match(asked.text) or not (verb := _ASKED_DEED.match(asked.text)):
+        return 0.0
+    subject = leading_noun(text)
+    words = value_key(subject.text) if subject and subject.is_being else frozenset[str]()
+    points = DEED_SCORE if stems_of(verb["verb"]) & stems_of(text) - light() else 0.0
+    return points - (DEED_SCORE if words and words <= value_key(asked.text) else 0.0)
+
+
+_ASKED_DEED = LazyPattern(
+    r"^[¿\s]*(?:who|qui[eé]n(?:es)?)(?:['’]s| is| are| will| also)?"
+    r" (?:(?:me|te|nos|les?|se|l[ao]s?|est[aá]) )*(?P<verb>\w+)",
+    _I,
+)
 
 
 def _shared(asked: Question, candidate: Candidate, said: Features) -> frozenset[str]:
@@ -733,11 +754,13 @@ def may_have_name(asked: Question, candidate: Candidate) -> bool:
 def has_expected(asked: Question, candidate: Candidate, said: Features) -> bool:
     """Check whether a candidate has a value of a type that the question expects."""
     text = candidate.text
-    if ASKS_WHERE.search(asked.text) and _IS_THE.search(text) and not PLACE.search(text):
+    is_for_place = ASKS_WHERE.search(asked.text) and not PLACE.search(text)
+    if is_for_place and _IS_THE.search(text):
         return False
+    # A name of the question itself is none that answers it, nor is that of a pet a place.
+    names = asked.names | (subject_name(text) if is_for_place else frozenset())
     return (
-        # A name of the question itself is none that answers it.
-        any((said.values_of(kind) or frozenset()) - asked.names for kind in asked.expected)
+        any((said.values_of(kind) or frozenset()) - names for kind in asked.expected)
         or bool(ValueType.NUMBER in asked.expected and has_count(text))
         # "How often …?": "twice a day".
         or "frequency" in asked.concepts & said.concepts
@@ -814,7 +837,7 @@ _PERIOD = LazyPattern(
 )
 PLACE = LazyPattern(
     r"\b(?:in|on|at|under|behind|inside|next to|to|en|debajo|detr[aá]s|dentro|encima|sobre"
-    rf"|junto a)\b(?! (?:the )?(?:\d|{MONTHS}|{WEEKDAYS}))",
+    rf"|junto a)\b(?! (?:the )?(?:\d|{MONTHS}|{WEEKDAYS}))|\bonline\b|\ben l[ií]nea\b",
     _I,
 )
 """A preposition of place; that of a day (`on 4 June`) is none."""
@@ -889,8 +912,9 @@ def concerns_another(text: str, question: str) -> bool:
     if found is None or found["name"].lower() in question.lower():
         return False
     # "Cleaner's called Bo": a noun at the beginning of a sentence.
-    is_noun = found["name"].endswith(("er", "or", "ist"))
-    return not (is_noun and any(map(is_concept, concepts_of(found["name"]))))
+    concepts = {one for one in concepts_of(found["name"]) if is_concept(one)}
+    is_noun = found["name"].endswith(("er", "or", "ist")) or concepts & concepts_of(question)
+    return not (is_noun and concepts)
 
 
 INTRODUCTION = LazyPattern(

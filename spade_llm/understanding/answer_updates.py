@@ -430,7 +430,7 @@ _TURNS = LazyPattern(
     rf"|{_GONE}|pull(?:ed)? out|call(?:ed)? off|fell through|tied the knot|got (?:married|hitched)"
     r"|passed|failed|over and done|square|settled|even|closed|packed (?:it )?(?:in|up)"
     r"|jacked (?:it )?in|split up|last of|cancel\w+|scrapped|binned|ditched|never happened"
-    r"|de vuelta|otra vez en|me (?:la|lo|las|los) (?:trajo|trajeron|ha traído|devolvi\w+)"
+    r"|de vuelta|otra vez en|me (?:l[ao]s? )?(?:trajo|trajeron|ha traído|devolvi\w+)"
     r"|devuelt\w+|recog(?:í|ió|ido|imos)|vend(?:í|ió|ido|imos)|anul\w+|no se hizo|no va a haber"
     r"|no se hace|se cay[oó]|se ha caído|se acab[oó]|para siempre|en paz|a mano|pagad[oa]"
     r"|saldad[oa]|aprob(?:é|ó|ado)|suspend(?:í|ió|ido)|se cas(?:ó|aron)|nos casamos"

@@ -251,7 +251,33 @@ def find_answers(
             return [*_beside(question, asked, ordered, candidates)]
         told = [one for one in near if not _is_moved(asked, one, near)][:MAX_ANSWERS]
         return told if asked.wants_before else sorted(told, key=lambda one: one.is_closed)
-    return [*_beside(question, asked, ordered, candidates)]
+    return _with_same_time(asked, [*_beside(question, asked, ordered, candidates)], candidates)
+
+
+def _with_same_time(
+    asked: Question, answers: list[Candidate], candidates: Sequence[Candidate]
+) -> list[Candidate]:
+    """The answers; behind one that keeps a time without naming it (`on Fridays, at the same time`)
+    the statement that does."""
+    first = answers[0]
+    if not _ASKS_TIME.search(asked.text) or not _SAME_TIME.search(first.text) or _has_time(first):
+        return answers
+    before = candidates[: candidates.index(first)] if first in candidates else ()
+    scored = [
+        (score(asked, one), number, one) for number, one in enumerate(before) if _has_time(one)
+    ]
+    points, _, told = max(scored, default=(0.0, 0, first))
+    return [first, replace(told, is_earlier=True)] if points >= MIN_SCORE else answers
+
+
+def _has_time(one: Candidate) -> bool:
+    return bool(values_of_kind(features(one.text), ValueType.TIME))
+
+
+_ASKS_TIME = LazyPattern(r"\b(?:what time|a qu[eé] hora)\b", _I)
+_SAME_TIME = LazyPattern(
+    r"\b(?:same (?:time|hour)|as (?:ever|always|usual)|still|misma hora|como siempre)\b", _I
+)
 
 
 def _answers_otherwise(
@@ -311,6 +337,14 @@ def _scored(
     ]
     # Of two that hold, the older one was before.
     order = 1 if asked.wants_before else -1
+    last = max((number for points, number, _ in scored if points >= least), default=-1)
+    # What a later statement says by itself needs no context.
+    scored = [
+        (max(points, _points_in_context(asked, one, candidates)), number, one)
+        if number > last
+        else (points, number, one)
+        for points, number, one in scored
+    ]
     near = [one for one in scored if one[0] >= least]
     near = [one for one in near if not _is_of_another_bearer(asked, one[2].text)]
     near = [one for one in near if not _is_of_other_medicine(asked, one[2].text)]
@@ -378,6 +412,41 @@ def _denies_beside(
         for near, _, other in scored
         if not features(other.text).is_negated
     )
+
+
+_DEFINITE = LazyPattern(
+    r"(?:(?:now|so|ahora) )?(?:the|el|la) (?P<noun>(?!(?:other|same|otr[oa]|mism[oa])\b)[\w-]+)", _I
+)
+"""`The meet's at Drexel`: its noun was told of before."""
+
+
+def _points_in_context(
+    asked: Question, candidate: Candidate, candidates: Sequence[Candidate]
+) -> float:
+    """The score of a statement about a thing that the question names (`the price is 3,100`), with
+    what was told of that thing before or in the same message: whose, of what."""
+    thing = _DEFINITE.match(candidate.text)
+    noun = stems_of(thing["noun"]) if thing else frozenset[str]()
+    if not noun & stems_of(asked.text):
+        return 0.0
+    missing = stems_of(asked.text) - stems_of(candidate.text) - light()
+    before = candidates[: candidates.index(candidate)]
+    said = stems_of(
+        " ".join(
+            one.text
+            for one in before
+            if one.is_of_same_message(candidate) or noun & stems_of(one.text)
+        )
+    )
+    words = [one for one in split_words(asked.text) if stems_of(one) & missing & said]
+    if not words:
+        return 0.0
+    told = replace(candidate, text=f"{candidate.text} ({' '.join(words)})")
+    return score(asked, told) - CONTEXT_PENALTY
+
+
+CONTEXT_PENALTY = 0.25
+"""Penalty for what only the context of a statement says."""
 
 
 def _told_along(

@@ -260,18 +260,20 @@ _QUESTION_WORD = LazyPattern(
     r"|de todo"
     r"|fuera\b|sin\b|carne|pescado)|cu[aá]l(?:es)?|cu[aá]nt[oa]s?"
     r"|(?:a|de|en|con|por|para|desde|hasta) (?:qué|que (?=hora|d[ií]a|a[ñn]o|mes"
-    r"|(?:soy|estoy|tengo)\b|(?:trabaj|viv|estudi|jueg|curr|chambe|labur)\w+)|qui[eé]n|cu[aá]l"
+    r"|(?:soy|estoy|tengo)\b|(?:trabaj|viv|estudi|jueg|jug|curr|chambe|labur)\w+|(?:es|era|son)\b"
+    r"|(?:color|equipo|pueblo|barrio|ciudad|pa[ií]s|marca|talla|piso|raza|n[uú]mero|sitio|lugar)\b)|qui[eé]n|cu[aá]l"
     r"|d[oó]nde|cu[aá]ndo"
     r"|cu[aá]nt\w+))\b",
     _I,
 )
 """The beginning of a question, also without a question mark."""
 _EXCLAMATION = LazyPattern(
-    r"^(?:what an? |how (?:nice|cool|sad|funny|lovely|great)|qu[eé] (?!.*\?)\w+[!.]?$"
+    r"^(?:what an? |how (?:nice|cool|sad|funny|lovely|great)"
+    r"|qu[eé] (?!.*\?)(?!(?:estudi|tom|teng|tien|hag|hac|us|llev|manej|com|beb)[oae]\b)\w+[!.]?$"
     r"|¡?qu[eé] (?:calor|fr[ií]o|pena|l[aá]stima|rabia|susto|gusto|alegr[ií]a|ilusi[oó]n"
     r"|bien|mal|lata"
-    r"|rollo|palo|asco|miedo|dolor|tiempo|d[ií]a(?! (?:es|era|son|tengo|toca|voy|vamos|viene|queda"
-    r"|sale|me|nos|hay|empieza|te|se))|cansancio|sue[ñn]o|hambre|lindo|bonito|rico"
+    r"|rollo|palo|asco|miedo|dolor|tiempo|d[ií]a(?! (?!(?:m[aá]s|tan|de|hoy|llev\w+)\b)[^\W\d_])"
+    r"|cansancio|sue[ñn]o|hambre|lindo|bonito|rico"
     r"|horror|barbaridad|verg[uü]enza)\b(?!.*\?))",
     _I,
 )

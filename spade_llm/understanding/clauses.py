@@ -43,6 +43,7 @@ from spade_llm.understanding.vocabulary import (
     MONTHS,
     WEEKDAYS,
 )
+from spade_llm.understanding.wording import FIRST_PERSON_VERBS, THIRD_PERSON_VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -139,7 +140,8 @@ _SPLIT = LazyPattern(
     r"|cumple)\b)|no me|(?:se )?me \w{3,}(?<!r)"
     r"|nos \w{3,}(?<!r)|(?:he|hemos) \w+[dt]o|ir(?:é|emos) (?=al? )"
     r"|les? (?:he|hemos|hicimos|compramos|regalamos|dimos) (?=\w)"
-    r"|(?<=and )now i['’]m an? (?=\w)|(?<= y )ahora soy"
+    r"|(?<=and )now i['’]m an? (?=\w)|(?<= y )ahora"
+    r" (?:soy|tengo|vivo|trabajo|voy|llevo|uso|toco|juego)"
     r"|vivo|trabajo|prefiero|odio|soy|tengo|hablo|estudio|suelo|estoy|voy|vamos|tenemos"
     r"|tomo|toco|juego|conduzco|peso|mido|cobro|entro"
     r"|yo (?=(?:[^\W\d_]+o|soy|estoy|voy)\b)"
@@ -159,8 +161,8 @@ _APPOSITION = LazyPattern(
 )
 """A noun without a verb, which says more of what stands before it: `he's called Bo, our cat`."""
 _HELPS = (
-    r"(?:me|nos) (?!(?:gust|encant|duel|qued|parec|toc|falt|interes|preocup|apetec|cuest|pas|sient"
-    r"|hac|va\b|da\b|vien)\w*)[^\W\d_]{3,}[ae]"
+    r"(?:me|nos) (?!(?:gust|encant|duel|qued|parec|toc|falt|interes|preocup|apetec|cuest"
+    r"|pas(?!a \d)|sient|hac|va\b|da\b|vien)\w*)[^\W\d_]{3,}[ae]"
 )
 """A Spanish verb of what a person does for the speaker, not of what something is to them."""
 _DONE_TO_SPEAKER = LazyPattern(
@@ -182,13 +184,6 @@ _QUESTION_SPLIT = LazyPattern(
     _I,
 )
 """Places where a question follows a statement in one sentence: `I'm allergic to nuts, what …?`."""
-_SECOND_VERB = LazyPattern(
-    r"^(?P<first>(?P<subject>i|we) (?:(?!(?:to|can|could|should|would|will|must|might|may|used|let"
-    r"|help|not|never|no)\b)(?!\w+n['’]t\b)\S+ )+?)and (?P<rest>(?:bought|got|work|live|speak"
-    r"|study|teach|own|love|like|hate|play|drive|have|take|drink|wear|collect|pay|earn) .+)$",
-    _I,
-)
-"""`I live in Rome and work …`: the second verb has the subject of the first."""
 _BARE_PAST = LazyPattern(r"(?:bought|got)\b", _I)
 _SUBJECT = LazyPattern(
     rf"^(?P<noun>they|he|she|(?!i\b|we\b)(?:(?:my|our|the) )?[\w-]+)"
@@ -214,13 +209,16 @@ _SECOND_VERB_ES = LazyPattern(
     r"|d[ií]a|fin|pr[oó]xim[oa]|domingo|tarde|noche|ma[ñn]ana)\b)[\w-]+"
     r"(?: (?:mayor|menor|median[oa]|peque[ñn][oa]|de (?:arriba|abajo|al lado|enfrente)))?"
     r"(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+)(?:, [^,;]{2,30},)?)"
-    rf" (?:(?:no|ya|ahora|se|les?|l[ao]s?) )*(?!(?:dice|dijo)\b){THIRD_SPANISH}"
+    r" (?:(?:no|ya|ahora|se|les?|l[ao]s?) )*(?!(?:dice|dijo)\b)"
+    rf"(?:{THIRD_SPANISH}|[^\W\d_]{{3,}}ó)"
     r"(?: (?!(?:que|si|cuando|porque|para|y|e)\b)[^\s;,]+)+)(?:,? y|,)"
-    r" (?P<rest>(?!(?:se )?(?:(?:ha|han) (?:entrado|venido|llegado|nacido|salido|aparecido|muerto)"
+    r" (?P<rest>(?!se (?:ha )?jubil)"
+    r"(?!(?:se )?(?:(?:ha|han) (?:entrado|venido|llegado|nacido|salido|aparecido|muerto)"
     r"|viene|llega|entra|nace|sale)n? (?:una?|mis?|el|la|los|las|otr[oa]|(?-i:[A-ZÁÉÍÓÚÑ])))"
     r"(?!(?:ahora|ya) (?:est[aá]|vive|va|viene|trabaja) (?-i:[A-ZÁÉÍÓÚÑ]))"
     r"(?!(?:ahora|ya) (?:me|nos) [^\W\d_]+[ae] (?:el|la|los|las|mis?) [\w-]+ (?-i:[A-ZÁÉÍÓÚÑ]))"
-    rf"(?:(?:no|ya|ahora|tambi[eé]n|se|les?|l[ao]s?) )*(?:{THIRD_SPANISH}"
+    r"(?:por lo visto |adem[aá]s |luego |despu[eé]s )?"
+    rf"(?:(?:no|ya|ahora|tambi[eé]n|se|les?|l[ao]s?) )*(?:{THIRD_SPANISH}|[^\W\d_]{{3,}}ó(?!\w)"
     r"|(?<=se )[^\W\d_]{3,}[ae]n?"
     rf"|{_HELPS}) \S.*)$",
     _I,
@@ -228,9 +226,156 @@ _SECOND_VERB_ES = LazyPattern(
 """The same in the third person: `mi hermana se llama Ana y vive en Lugo`."""
 
 
+_TIME_FIRST = (
+    rf"(?:(?:(?:on|every|from|los|el|cada|todos los|desde el) )?(?:{WEEKDAYS})"
+    r"(?: (?:mornings?|afternoons?|evenings?|nights?|\d{1,2}|por la [^\W\d_]+))?"
+    r"|between us|to be honest|honestly"
+    r"|at (?:weekends|night|home)|in the [a-z]+|on the \d{1,2}\w*|these days"
+    r"|el \d{1,2}|(?:los )?(?:findes|fines de semana)|(?:en|por) las? [^\W\d_]+|a (?:las|la) \d\S*"
+    r"|ah[ií](?: \w+)?|all[ií]|a m[ií](?= (?:el|la|los|las)\b)),? "
+)
+"""Words for a time or a place before the subject of a clause."""
+_NOUN = (
+    r"(?:the|that|this|these|those|his|her|their|its|my|our|another|el|la|los|las|mis?|sus?"
+    r"|nuestr[oa]s?|es[ea]|otr[oa]|una?) "
+    r"(?:(?!(?:and|or|that|who|which|when|if|because|to|for|with|from|que|si|cuando|porque|para|con"
+    r"|en|por|al?|y|e|o)\b)[\w'’-]+ ){0,5}?(?!(?:of|the|de|del|la|el|and|that|who|which|que|y)\b)"
+    r"[\w'’-]+"
+)
+_BESIDE = r"(?:, (?:[\w'’.-]+ ){0,3}[\w'’.-]+,)?"
+"""What says more of the subject: `her eldest, Fiachra, starts …`."""
+_PRONOUNS = r"(?:(?:no|ya|tambi[eé]n|ahora|se|me|nos|les?|l[ao]s?) )*"
+_THIRD_PERSON = (
+    r"(?:(?:is|are|was|were|has|have|had|can|will|does|did|must|should)(?:n['’]t)?|won['’]t|can['’]?t"
+    r"|(?:gets|takes|lives|works|plays|pays|gives|makes|wants|needs|likes|loves|hates|keeps|brings|comes"
+    r"|goes|starts|ends|costs|opens|closes|leaves|arrives|stays|runs|sits|hangs|holds|drives|wears"
+    r"|studies|speaks|teaches|sleeps|eats|drinks|owes|owns|sells|buys|watches|feeds|lets|sends"
+    r"|knows|sees|looks|collects|picks|drops|visits|helps|walks|cooks|bakes|sings|swims|cleans"
+    r"|coaches|does|tells|turns|moves|plans|weighs|smokes|snores|barks|bites|charges|cuts"
+    r"|cycles|finishes|hurts|suffers|belongs|reads|writes|manages|trains)(?= \S)"
+    r"|got|went|came|made|took|bought|moved|died|broke|left|lost|gave|paid|put|found|sold|had"
+    r"|became|retired|finished|started|joined|opened|closed|passed|adopted)\b"
+)
+_THIRD_PERSON_ES = rf"(?:{THIRD_SPANISH}|{{}})(?!\w)".format(
+    "|".join(sorted(THIRD_PERSON_VERBS, key=len, reverse=True))
+)
+_FIRST_PERSON_ES = r"(?:{})(?= \S)".format(
+    "|".join(sorted(FIRST_PERSON_VERBS, key=len, reverse=True))
+)
+_OWN_NOUN = (
+    rf"(?!{_TIME_FIRST})(?:{_NOUN}|(?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)?)"
+)
+_ENGLISH_CLAUSE = (
+    rf"(?:i|we)(?:['’]\w+)? \S"
+    rf"|{_OWN_NOUN}{_BESIDE}(?: (?:also|just|still|always|usually|never|now|only))?"
+    rf"(?: {_THIRD_PERSON}|['’](?:re|ll) \S|['’]s (?:an?|the|in|on|at|my|our|called|due|with|from"
+    r"|not|been|\d\S*|\w+ing)\b)"
+    r"|(?-i:[a-z]{3,})['’]s (?:M(?:r|rs|s)\b|Dr\b|due\b|(?:on|in|at) )"
+    r"|(?!(?:he|she|they|it|this|that|there|here|which|who|what|not|never|always|often|also|then"
+    r"|still|just|now|sometimes|two|three|ten|twenty|thirty|half|all|both|some|most)\b)"
+    r"(?-i:[a-z-]{3,})(?<!ly) (?:is|are|was|has|pays|owes|lives|wants|knows"
+    r"|keeps|teaches|studies|hates|loves|gets|takes|does|goes|comes|makes|got|went|came|left|gave"
+    r"|took|moved|joined|bought|sold) \S"
+)
+_SPANISH_CLAUSE = (
+    rf"{_OWN_NOUN}{_BESIDE} {_PRONOUNS}{_THIRD_PERSON_ES}"
+    rf"|(?:no |ya |tambi[eé]n |l[ao]s? )*(?-i:{_FIRST_PERSON_ES})(?! (?:(?:el|la|los|las|un[ao])"
+    r" (?:\d|del?\b|que\b|nuev)|(?:unos )?\d[\d.,]* ?(?:€|euros|pesos|soles|al|por|[.,;]|$)))"
+    r"|(?:no |ya |tambi[eé]n |l[ao]s? |les? |me |nos )*(?-i:(?!(?:(?:mili|micro|kilo)?gramos|tramos"
+    r"|extremos|primos|ramos|remos|estamos en paz|estamos a mano)\b)[a-záéíóúñ]{2,}[aei]mos)(?= \S)"
+    r"|a (?:mis? [\w-]+|(?-i:[A-ZÁÉÍÓÚÑ])\w+),? (?:no |ya )?les? [^\W\d_]{2,}"
+)
+_SUBJECT_AND_VERB = LazyPattern(
+    rf"(?:{_TIME_FIRST})?(?:{_ENGLISH_CLAUSE}|{_SPANISH_CLAUSE})"
+    rf"|{_TIME_FIRST}(?:no |ya |tambi[eé]n )?(?:me|nos) [^\W\d_]{{3,}}(?<!r)\b",
+    _I,
+)
+"""A clause with a subject and a verb of its own, or a Spanish verb that needs no subject. One
+without its noun (`tengo el 204`, `pago 420`) belongs to what stands before it."""
+_JOIN = LazyPattern(
+    r"(?:,? (?:and|but|so|while|y|e|pero|aunque|as[ií] que|de modo que|por lo que)|,)"
+    r"(?: (?:also|then|adem[aá]s|tambi[eé]n|encima|luego))? ",
+    _I,
+)
+"""Words between two clauses."""
+_REPORTING = LazyPattern(
+    r"\b(?:sa(?:y|ys|id)|tells?|told|thinks?|thought|asks?|asked|reckons?|hopes?|knows?|knew|believes?"
+    r"|swears|dice[ns]?|dij\w+|cree[ns]?|sabe[ns]?|piensa[ns]?|espera[ns]?|jura)\b",
+    _I,
+)
+_GIVES_WAY = LazyPattern(
+    r"\b(?:broke(?:n)?|left|quit|gone|off|sick|ill|retired|resigned|fired|sacked|moved out|dropped"
+    r"|emigrated|another|echaron|despid\w+|se (?:ha )?(?:ido|fue|jubil\w+|march\w+)|baja|enferm\w+"
+    r"|otr[oa])\b",
+    _I,
+)
+"""What makes room for another being: the clause behind it tells who has the place."""
+_OTHER = LazyPattern(rf"{_OWN_NOUN}{_BESIDE}(?: (?:{_THIRD_PERSON}|{THIRD_SPANISH})|['’]s )", _I)
+_NOT_DONE = LazyPattern(
+    r"\b(?:nearly|almost|was going to|were going to|meant to|tried to|casi|iba a|[ií]bamos a)\b", _I
+)
+"""What did not happen: the reason stands behind it."""
+_OPEN_END = LazyPattern(
+    r"\b(?:when|where|while|if|whether|that|who|which|before|after|until|since|than|between|both"
+    r"|because|as|que|cuando|si|donde|quien|porque|como|entre|hasta)(?: [\w'’-]+){1,4}$",
+    _I,
+)
+"""A subordinate clause of which the verb may come behind: `I was there when Ann` (`and Bob met`).
+"""
+
+
+_SECOND_VERB = LazyPattern(
+    r"^(?P<first>(?P<subject>i|we) (?:(?!(?:to|can|could|should|would|will|must|might|may|used|let"
+    r"|help|not|never|no)\b)(?!\w+n['’]t\b)\S+ )+?)and (?P<rest>(?:bought|got|work|live|speak"
+    r"|study|teach|own|love|like|hate|play|drive|have|take|drink|wear|collect|pay|earn|start|finish"
+    r"|coach|train|sing|run|swim|owe|use|prefer|knock off|get up|look after|pick up|go) .+)$",
+    _I,
+)
+"""`I live in Rome and work …`: the second verb has the subject of the first."""
+_SECOND_VERB_OF_OTHER = LazyPattern(
+    rf"^(?P<first>(?P<subject>(?:{_OWN_NOUN}|he|she|it){_BESIDE}) {_THIRD_PERSON}"
+    r"(?: (?!(?:to|not|never|that|who|which|when|if)\b)[^\s,;]+)+),?"
+    rf" (?:and|but) (?P<rest>(?:also |still |now |never )?{_THIRD_PERSON} \S.*)$",
+    _I,
+)
+"""The same of others: `Bran sleeps in the hall and gets …`."""
+
+
+def _parts(sentence: str) -> Iterator[str]:
+    """Parts of a sentence with a subject and a verb each."""
+    for part in _split(sentence):
+        for clause in _by_verb(part):
+            yield from chain.from_iterable(map(_by_verb, _at_subjects(clause)))
+
+
+def _at_subjects(part: str) -> Iterator[str]:
+    """The part, split where another subject has its own verb: `Ann cooks and the boys wash`."""
+    start = 0
+    end = len(trimmed(part))
+    for found in _JOIN.finditer(part) if len(part) <= MAX_STATEMENT_CHARS else ():
+        before, behind = part[start : found.start()], part[found.end() :]
+        if found.start() >= end or not _SUBJECT_AND_VERB.match(behind):
+            continue
+        if _is_complete(before) and not (_GIVES_WAY.search(before) and _OTHER.match(behind)):
+            yield before
+            start = found.end()
+    yield part[start:]
+
+
+def _is_complete(clause: str) -> bool:
+    """Check whether a clause is a statement whose verb does not come behind it."""
+    if _REPORTING.search(clause) or _NOT_DONE.search(clause) or not is_statement(clause):
+        return False
+    subordinate = _OPEN_END.search(clause)
+    return subordinate is None or bool(FINITE_VERB.search(subordinate[0]))
+
+
+_SECOND_VERBS = (_SECOND_VERB, _SECOND_VERB_OF_OTHER, _SECOND_VERB_ES)
+
+
 def _by_verb(text: str) -> Iterator[str]:
     """Parts of a text with a verb each, all with the subject of the first."""
-    while found := _SECOND_VERB.match(text) or _SECOND_VERB_ES.match(text):
+    while found := next((m for one in _SECOND_VERBS if (m := one.match(text))), None):
         yield found["first"]
         # "Pepe has a girlfriend, is called Ana": the second name is not his.
         is_named = _NAME_ONLY.match(found["subject"]) or _HAD_CHILD.search(found["first"])
@@ -366,7 +511,7 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     is_whole = is_question(sentence) or _TWO_SUBJECTS.match(sentence)
     if introduced := _INTRODUCTION.match(sentence):
         return _clauses_of_introduction(introduced)
-    parts = [sentence] if is_whole else [*chain.from_iterable(map(_by_verb, _split(sentence)))]
+    parts = [sentence] if is_whole else [*_parts(sentence)]
     clauses: list[Clause] = []
     for part in parts:
         latest = clauses[-1].text if clauses else ""

@@ -27,7 +27,9 @@ from spade_llm.understanding.replacement import (
     is_of_another,
     is_only_one_former,
     is_own_home,
+    names_other_kind,
     names_other_medicine,
+    qualified_nouns,
     replaces,
 )
 from spade_llm.understanding.spelling import is_respelling
@@ -56,6 +58,7 @@ from spade_llm.understanding.vocabulary import (
     is_concept,
     is_function_word,
     light,
+    stems_of,
     typed_values,
     value_key,
     values_of_part,
@@ -469,10 +472,41 @@ def contrasted(text: str, every: Sequence[str]) -> Statement | None:
     that names the old one, too: `not Ana, Anna`."""
     if found := _with_last_digits(text, every):
         return found
+    is_succession = _HAS_REPLACED.search(text) is not None
+    if _SWAPS.search(text):
+        every = [
+            one
+            for one in every
+            if not (_is_of_other_subject(text, one) or _are_named_differently(text, one))
+        ]
     for old, new in _contrasts(_AT_ALL.sub("", text)) if every else ():
-        if found := _with_contrast(every, old, new):
+        of_place = [one for one in every if not (is_succession and is_of_person(one, old))]
+        if of_place and (found := _with_contrast(of_place, old, new)):
             return with_other_parts(found, text)
     return None
+
+
+_OF_PERSON = LazyPattern(
+    r"(?:, [^,]{2,30},)?(?:['’]s (?:got|an?)\b| (?:also |still )?(?:is an?|has|had|likes|loves"
+    r"|hates|drives|lives|comes from|studies|speaks|can['’]?t|eats|tiene|vive|conduce|estudia|odia"
+    r"|habla|cumple|no come)\b)",
+    _I,
+)
+"""Behind the name of a being: what belongs to it, not to its place."""
+_SWAPS = LazyPattern(
+    r"\b(?:changed|swapped|traded|switched|cambi(?:ó|ado|aron)|dej(?:ó|ado|aron))\b", _I
+)
+"""`Eva ha cambiado el trombón por …` says nothing of Leo, who plays it, too."""
+_HAS_REPLACED = LazyPattern(r"\b(?:has|have|ha|han) (?:replaced|sustituido a)\b", _I)
+
+
+def is_of_person(statement: str, being: str) -> bool:
+    """Check whether a statement tells of a being itself, not of its place, which another one may
+    take: `Ann drives a Kia`."""
+    subject = leading_noun(statement)
+    if subject is None or not value_key(being) & value_key(subject.text):
+        return False
+    return _OF_PERSON.match(statement, subject.start + len(subject.text)) is not None
 
 
 _AT_ALL = LazyPattern(r" (?:at all|after all|para nada|en absoluto)\b", _I)
@@ -997,6 +1031,9 @@ _SPANISH_VERBS = frozenset({
 })  # fmt: skip
 
 
+_TO_ME = LazyPattern(r"\b(?:put|charg\w+|bumped|raised|gave|giv\w+|pay\w*|paid) (?:me|us)\b", _I)
+
+
 def _restated_recently(
     text: str,
     bare: str,
@@ -1020,8 +1057,8 @@ def _restated_recently(
     verbs = {one for one in split_words(bare) if one in _SPANISH_VERBS or past_verb(one)}
     verbs |= {one["verb"].lower() for one in _REFLEXIVE.finditer(bare)}
     for one in _misspelt_first(known, text, bare, types):
-        # What both name says what is meant, and takes nothing's place.
-        new = without_known(bare, types, one)
+        # What both name says what is meant, and takes nothing's place; nor does a subject.
+        new = _without_subject(without_known(bare, types, one), name)
         if _is_of_other_matter(text, name, one) or not verbs <= set(split_words(one)):
             # "Ya solo voy los lunes", "ya pagué a Ana": nothing of what is done with others.
             continue
@@ -1040,6 +1077,17 @@ def _restated_recently(
     return None
 
 
+def _without_subject(types: Spans, name: str) -> Spans:
+    """The values without the name with which the clause begins: `Mrs Lacey has moved`."""
+    kept = {
+        kind: tuple(
+            span for span in spans if not (name and kind == ValueType.NAME and span[0] == 0)
+        )
+        for kind, spans in types.items()
+    }
+    return {kind: spans for kind, spans in kept.items() if spans}
+
+
 def _is_of_other_matter(text: str, name: str, earlier: str) -> bool:
     """Check whether a clause without a noun, maybe with a name as its subject, cannot be about what
     an earlier statement tells."""
@@ -1047,6 +1095,10 @@ def _is_of_other_matter(text: str, name: str, earlier: str) -> bool:
         # "Njeri is in Kisumu" says nothing of where I go.
         return True
     said, told = features(text), features(earlier)
+    subject = leading_noun(earlier)
+    if _TO_ME.search(text) and subject and subject.is_being:
+        # "They put me up to 205" after "my flatmate pays 210".
+        return True
     # "The company put me in a Kenworth": nothing was lent to it.
     is_handed = bool(said.names and told.concepts & _HANDED - said.concepts)
     return is_handed or is_of_another(text, earlier)
@@ -1114,7 +1166,9 @@ def _restated_noun(
     new = Statement(text=text, is_change=is_change)
     is_by_speaker, beings = bool(_BY_SPEAKER.match(text)), features(text).beings
     verbs = concepts_of(" ".join(one[0] for one in _VERB.finditer(bare)))
-    for one in reversed(every):
+    words = stems_of(outside(bare, types)) - light()
+    # "La cita" is rather the one with the dentist than the check of the car.
+    for one in sorted(reversed(every), key=lambda one: not words & stems_of(one)):
         of_one = features(one)
         is_of_others = is_by_speaker and of_one.beings - beings - household_of(one)
         if not said - verbs <= of_one.concepts or is_of_others:
@@ -1142,6 +1196,7 @@ def _is_of_other_thing(text: str, statement: str) -> bool:
     is_of_other = is_of_another(text, statement) or _is_of_other_subject(text, statement)
     is_of_other = is_of_other or is_only_one_former(text, statement)
     is_of_other = is_of_other or have_different_owners(text, statement)
+    is_of_other = is_of_other or names_other_kind(text, qualified_nouns(statement))
     return is_of_other or names_other_medicine(text, statement)
 
 
@@ -1155,6 +1210,15 @@ def _is_of_other_subject(text: str, statement: str) -> bool:
     of_one, other = concepts_of(after.text), concepts_of(before.text)
     # A name alone may be that of the other one.
     return not (is_same or of_one & other or after.is_named or before.is_named)
+
+
+def _are_named_differently(text: str, statement: str) -> bool:
+    """Check whether two texts begin with different names: `Eva …`, `Leo …`."""
+    after, before = leading_noun(text), leading_noun(statement)
+    are_named = after and before and after.is_named and before.is_named
+    return bool(
+        are_named and after and before and not value_key(after.text) & value_key(before.text)
+    )
 
 
 def _is_of_speaker(earlier: str, text: str) -> bool:

@@ -75,7 +75,7 @@ _ENDED = LazyPattern(
     r"|termin(?:é|ado)|acab(?:é|ado|amos)|mur(?:ió|ieron)|muerto|falleci\w+|regal(?:é|ado|amos)"
     r"|dona(?:do|mos)|doné|tir(?:é|ado|amos)|abandon(?:é|ó|ado|amos)|renunci(?:é|ó|ado|amos)|dimit\w+"
     r"|despid\w+|despedid[oa]s?|jubil\w+|robaron|robad[oa]|(?:di|dado|dimos) de baja"
-    r"|me (?:he )?borr(?:é|ad[oa])|(?:me|nos|le) (?:(?:han|ha) (?:quitado|retirado)"
+    r"|me (?:he )?borr(?:é|ad[oa])|(?:me|nos|le) (?:(?:han|ha) (?:quitado|retirado|sacado)"
     r"|(?:quit|retir)(?:ó|aron))|(?:took|taken|taking) (?:me|us|him|her|them) off"
     r"|devolv(?:í|imos)|devuelto|pas[eo] de|se acab(?:ó|aron)"
     r"|se (?:ha salido|sali[oó]) del?\b|se (?:me |nos |le )?(?:cae|cay[óo]|ha ca[ií]do)|largu[eé]"

@@ -47,7 +47,7 @@ _LAUGH_INSIDE = LazyPattern(
 """Pictures and laughs between two sentences without a full stop: `Gary is mad 🙄 he's leaving`."""
 _BARE_OWNER = LazyPattern(
     r"\b(?P<noun>mum|mom|mam|dad|nan|nana|gran|grandad|bro|sis|gf|bf|hubby)s"
-    r" (?=[^\W\d_])(?!(?:and|are|were|have|both|all|who|or)\b)"
+    r" (?=[^\W\d_])(?!(?:and|are|were|have|both|all|who|or|to|stays|lives)\b)"
     r"|\b(?P<kin>(?:girl|boy)friend|sister|brother|boss|wife|husband|partner|flatmate|roommate"
     r"|neighbour|cat|dog)s (?=called [^\W\d_]+(?:[,.;!]|$))"
     r"|\b(?P<name>(?:his|her|its|my|your|their) (?:\w+ )?name)s (?=\w)"
@@ -56,6 +56,18 @@ _BARE_OWNER = LazyPattern(
     r"|(?:(?<=\A)|(?<=[,;.!] )|(?<=and )|(?<=so )|(?<=but ))its (?=[£$€]?\d|now\b|an?\b)",
     _I,
 )
+_MOMS = LazyPattern(
+    r"(?<![\w'’])moms(?=(?: (?:to|stays|lives|is|was|has|can|will)\b|['’]s\b|[.,!]|$))", _I
+)
+"""A mother, as she is called in some places: `Moms stays in Chester`."""
+_GREETED = LazyPattern(
+    r"^yo,? (?=(?:its?|it['’]s|i|im|i['’]m|what|whats|so|my)\b)"
+    r"|^(?:hola,? |holi,? )?(?:q|qu[eé]) onda(?! con\b)(?: wey| g[uü]ey| compa)?,? (?=\S)",
+    _I,
+)
+"""Greetings that look like a pronoun, and like a question."""
+_RUN_ON = LazyPattern(r"(?<=\bsoy )(?P<name>[^\W\d_]+)(?= tengo [1-9]\d\b)", _I)
+"""`Soy Cata tengo 23`: without a comma."""
 _BARE_WE = LazyPattern(
     r"(?:(?<=\bso )|(?<=\band )|(?<=\bbut )|(?<=\A))were (?=(?:in|at|on|off|moving|going|getting"
     r"|having|meeting|doing|not)\b)",
@@ -85,6 +97,7 @@ def spelled_out(text: str) -> str:
     with a full stop instead of a picture or a laugh inside it, and without asides."""
     text = _LAUGH_INSIDE.sub(r"\g<before>. ", text)
     text = _BARE_CONTRACTION.sub(lambda found: _CONTRACTED[found[0].lower()], text)
+    text = _RUN_ON.sub(r"\g<name>,", _GREETED.sub("", _MOMS.sub("Mom", text)))
     text = _BARE_WILL.sub("I'll ", _BARE_WE.sub("we're ", text))
     text = _EQUALS.sub(r"\g<thing> is ", text)
     text = _BARE_OWNER.sub(lambda found: f"{found[0].rstrip()[:-1]}'s ", text)
@@ -203,14 +216,12 @@ def with_both_told(sentence: str) -> str:
         (_SAME_NOUN, r"\g<first>; \g<owner> \g<noun> \g<verb> "),
         (_SAME_NOUN_OWN, r"\g<first>; my \g<noun> \g<verb> "),
         (_SAME_NOUN_ES, r"\g<first>; \g<noun> de \g<owner> es "),
-        (_SAME_VERB, r"\g<first>; "),
-        (_OTHER_VERB, r"\g<first>\g<own>\g<thing>; "),
+        (_OTHER_ONE, r"\g<first>; \g<other> \g<noun>"),
         (_GAPPED, r"\g<first>; \g<second> \g<verb> "),
         (_TWO_RELATIVES, r"\g<first>; \g<second>\g<verb> "),
         (_TWO_RELATIVES_ES, r"\g<first>; \g<second>\g<verb> "),
         (_SAME_VERB_ES, r"\g<first>; \g<time> \g<verb> "),
         (_NAME_BEFORE_VERB_ES, r"\g<first>; \g<name> "),
-        (_TWO_NAMED_ES, r"\g<first>; "),
     ):
         for _ in range(MAX_TOLD):
             if len(sentence) > MAX_STATEMENT_CHARS or not (found := pattern.search(sentence)):
@@ -234,29 +245,12 @@ _SAME_NOUN_OWN = LazyPattern(
     _I,
 )
 _SAME_NOUN_ES = LazyPattern(
-    rf"(?P<first>\b(?P<noun>(?:el|la) [a-záéíóúñ]+) de (?:{_NAMED}|mi [a-záéíóúñ]+) es "
+    rf"(?P<first>\b(?P<noun>(?:el|la) [a-záéíóúñ]+) de (?:{_NAMED}|(?:mi )?[a-záéíóúñ]+) es "
     r"[^,;]{1,40}?)"
-    rf"{_BEHIND_FIRST}(?:el|la) de (?P<owner>{_NAMED}|mi [a-záéíóúñ]+)(?:,| es)? ",
+    rf"{_BEHIND_FIRST}(?:el|la) de (?P<owner>{_NAMED}|mi [a-záéíóúñ]+|[a-záéíóúñ]+(?= (?:el|es) ))"
+    r"(?:,| es)? ",
     _I,
 )
-_SAME_VERB = LazyPattern(
-    rf"(?P<first>^(?:.*; )?{_NAMED}(?P<verb>['’]s| (?:{FINITE}|{THIRD_SPANISH})) [^,;]{{1,40}}?)"
-    rf"{_BEHIND_FIRST}(?={_NAMED}(?P=verb) )",
-    _I,
-)
-_OTHER_VERB = LazyPattern(
-    rf"(?P<first>^(?:.*; )?(?:(?:my|our) (?:\w+ )?\w+|{_NAMED})(?:['’]s"
-    rf"| (?!sa(?:id|ys)|tells?|told|thinks?|thought|asks?|asked|knows?|knew"
-    rf"|hopes?|dijo|dice|cree|sabe){FINITE}) [^,;]{{1,60}}?)"
-    rf"(?:,? and|,? but|,? while|,) (?={_NAMED}(?:['’]s [a-z]| {FINITE} ))"
-    rf"|(?P<own>^(?:.*; )?(?:i|we)(?:['’]\w+)? [^,;]{{1,60}}?)"
-    rf", (?:and|but) (?={_NAMED}(?:['’]s [a-z]| (?:{FINITE}|can['’]?t|won['’]?t) ))"
-    r"|(?P<thing>^(?:.*; )?(?:i|we|(?:the|my|our) [\w-]+(?: [\w-]+){0,3}(?:['’]s| is| are))\b"
-    r"[^,;]{2,60}?)(?:,|(?<=\d) and| and(?= the [\w-]+, )) (?=the [\w-]+"
-    r"(?: [\w-]+|, (?-i:[A-Z])\w+,)? (?:is|are|costs|comes|charges|opens|closes)\b)",
-    _I,
-)
-"""Two names, each with a verb of its own: `Ben is in the choir, Mia plays chess`."""
 _GAPPED = LazyPattern(
     r"(?P<first>\b(?:the|my|our|his|her) [^,;]{2,40}? (?P<verb>(?:is|are)(?: due)?)"
     r" (?:on|at) [^,;]{2,30}?)(?:,? and|,) "
@@ -266,6 +260,12 @@ _GAPPED = LazyPattern(
 )
 """Two things with a date each, and a verb that the second leaves out: `the report is due on Friday,
 the slides on Monday`."""
+_OTHER_ONE = LazyPattern(
+    r"(?P<first>\b(?:my|our|the) [\w-]+ (?P<noun>[a-z]+)(?: (?:is|was|are)|['’]s) [^,;]{2,40}?)"
+    r"(?:,? and|,) (?P<other>(?:my|our|the) [\w-]+) one(?=(?: (?:is|was)|['’]s) )",
+    _I,
+)
+"""`My chem exam is on the 12th and the physics one is on the 15th`."""
 _TWO_RELATIVES = LazyPattern(
     r"(?P<first>^my \w+(?P<verb>['’]s| is| was| lives| works) (?:from|in|at|for) [^,;]{2,30}?)"
     r"(?:,? and|,) (?P<second>my \w+) (?=(?:from|in|at|for) )",
@@ -280,7 +280,8 @@ _TWO_RELATIVES_ES = LazyPattern(
 _TIME_OF_DAY = r"(?:por las? (?:ma[ñn]anas?|tardes?|noches?)|al mediod[ií]a|los [^\W\d_]+s)"
 _SAME_VERB_ES = LazyPattern(
     rf"(?P<first>^{_TIME_OF_DAY},? (?P<verb>(?:me |nos )?[^\W\d_]+(?:o|[aei]mos)) [^,;]{{2,80}}?)"
-    rf",? y (?P<time>{_TIME_OF_DAY}),? (?!{FINITE}\b)(?=(?!(?:me|nos|se)\b)[^\W\d_])",
+    rf",? y (?P<time>{_TIME_OF_DAY}),? (?!{FINITE}\b|[^\W\d_]+o (?:de|al?|con|una?|el|la|en)\b"
+    r"|(?:hago|tengo|voy|salgo|toco|juego|cuido|trabajo|estudio) )(?=(?!(?:me|nos|se)\b)[^\W\d_])",
     _I,
 )
 """`Por las mañanas tomo … y por las noches …`: each is over by itself."""
@@ -290,12 +291,6 @@ _NAME_BEFORE_VERB_ES = LazyPattern(
     _I,
 )
 """`Tengo una vecina, Eva, es pintora`."""
-_TWO_NAMED_ES = LazyPattern(
-    rf"(?P<first>^{_NAMED} (?:(?:no|ya|se|les?) )*{THIRD_SPANISH} [^,;]{{2,60}}?)(?:,? y|,? pero|,)"
-    rf" (?={_NAMED} (?:(?:no|ya|se|les?) )*{THIRD_SPANISH}\b)",
-    _I,
-)
-"""`Hugo tiene seis años y Vera va a la guardería`."""
 _WISH_TO_BE_REMINDED = LazyPattern(
     r"(?<=\w), (?:and |so |y )?(?:please |por favor )*(?:(?:can|could|would|will) you (?:please )?"
     r"(?:remind me|remember(?: (?:that|it))?)|(?:puedes|podr[ií]as|me puedes) (?:record[aá]r(?:me)?"

@@ -64,6 +64,14 @@ _THIRD_VERB = LazyPattern(
     r"|les? (?:gusta|encanta)n?)\b",
     _I,
 )
+_OF_BEFORE = LazyPattern(
+    r"^(?:no |ya |tambi[eé]n |ahora |luego )?(?:se )?(?:entra|(?:gan|consigui|compr|dej|empez"
+    r"|encontr|aprob|vendi|pidi|abri|termin|acab|sac|firm|alquil|adopt)ó|[^\W\d_]{3,}(?<!r)ó"
+    r"(?! (?:el|la|los|las|una?|mis?|nuestr)))(?!\w)"
+    r"|^(?:no |ya )?(?:le|l[ao]) (?:han? )?[^\W\d_]+(?:aron|ieron|ado|ido|ó|an|en)\b",
+    _I,
+)
+"""A Spanish verb whose subject, or object, is that of the clause before it in the message."""
 _PLURAL_VERB = LazyPattern(r"^(?:no |ya |tambi[eé]n |ahora |se |les? )*[^\W\d_]+n\b", _I)
 _SUBJECT_BEHIND = LazyPattern(
     r"^(?:no |ya |tambi[eé]n |ahora )?(?:se )?(?:(?:ha|han) )?(?:muert|muri|ven|vin|lleg|nac|march"
@@ -224,7 +232,8 @@ _OCCASIONS = frozenset({
 """Concepts of nouns that stand behind the noun of a being: `the vet appointment`."""
 _NOT_MEANT = LazyPattern(
     r"\b(?:day|week|weekend|month|year|hour|minute|night|morning|evening|afternoon|time|moment|bit"
-    r"|d[ií]a|semana|mes|meses|a[ñn]o|hora|minuto|noche|tarde|vez|momento|rato)s?$"
+    r"|d[ií]a|semana|mes|meses|a[ñn]o|hora|minuto|noche|tarde|vez|momento|rato|thing|cosa)s?$"
+    r"|^(?:yesterday|today|tomorrow|tonight|ayer|anoche|hoy|m[ií])$"
     r"|^(?:i|we)['’]ve$",
     _I,
 )
@@ -370,7 +379,7 @@ def _noun_phrases(statement: str) -> Iterator[Mention]:
         first = number + 1 if article else number
         # "They've" is one, too.
         bare = re.split("['’]", strip_accents(words[number][0].lower()))[0]
-        is_word = is_function_word(bare)
+        is_word = is_function_word(bare) or bare in _ADVERBS
         if number and number == behind and _CLITIC.match(words[number][0]):
             # "A Ana la cuida Eva": a pronoun, not an article.
             number += 1
@@ -595,16 +604,31 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         for found, one in (sure or fitting)[:1]:
             return _with_name(found.text, one), one
         if kind in ("female", "male") and known:
-            # "We have an au pair": an unknown word may be a person.
-            unknown = next(
-                (one for one in noun_phrases(known[-1]) if one.is_unknown and not one.is_value),
-                None,
-            )
-            return (unknown.text, known[-1]) if unknown else ("", "")
+            return _perhaps_person(known[-1])
     if known and _NULL_PLURAL.match(text):
         several = next((one for one in noun_phrases(known[-1]) if one.is_plural), None)
         return (several.text, known[-1]) if several else ("", "")
     return "", ""
+
+
+def _perhaps_person(statement: str) -> tuple[str, str]:
+    """The owner of a thing, or an unknown noun, which may be a person (`we have an au pair`), and
+    the statement; empty if it has neither."""
+    if owner := _OWNER_NAMED.search(statement):
+        # "Yesterday was Anika's birthday": she.
+        return owner["owner"], statement
+    unknown = next(
+        (
+            one
+            for one in noun_phrases(statement)
+            if one.is_unknown and not (one.is_value or _NOT_MEANT.search(one.text))
+        ),
+        None,
+    )
+    return (unknown.text, statement) if unknown else ("", "")
+
+
+_OWNER_NAMED = re.compile(r"(?<=\w )(?P<owner>[A-ZÁÉÍÓÚÑ][\w-]+)['’]s ")
 
 
 def _is_of_subject(text: str, pronoun: re.Match[str]) -> bool:
@@ -687,7 +711,9 @@ def _named(noun: str, statement: str) -> str:
         role = _NAMED_ROLE.match(statement)
         return f"{role['role'].lower()} {noun}" if role and role["name"] == noun else noun
     noun_there = re.escape(noun)
-    one = r"[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*(?: \(\d{1,2}\))?"
+    one = (
+        rf"{_TITLE_BEFORE}?[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*(?: \(\d{{1,2}}\))?"
+    )
     more = rf"(?: (?:and|y|e) {one})?" if noun.endswith("s") else ""
     name = rf"(?P<name>(?-i:{one}{more}))(?!['’\w])"
     found = re.search(
@@ -755,7 +781,10 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
         told = f"{text[since.end() :]} {since['since'].lower()}"
         named = _with_null_subject(told, before, known)
         return text if named == told else named
-    if _IMPERSONAL.match(text) or _SUBJECT_BEHIND.match(text) or not _THIRD_VERB.match(text):
+    is_of_before = bool(before and _OF_BEFORE.match(text))
+    if _IMPERSONAL.match(text) or _SUBJECT_BEHIND.match(text):
+        return text
+    if not (is_of_before or _THIRD_VERB.match(text)):
         return text
     subject = leading_noun(before)
     # "Ahora es Ana": what has a name is not another name.
@@ -763,6 +792,10 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
     is_subject = subject and subject.is_being and not (is_name and subject.is_named)
     if subject and is_subject and subject.is_plural == bool(_PLURAL_VERB.match(text)):
         return _joined(_with_name(subject.text, before), text)
+    if subject and subject.is_being and is_of_before and _TO_THEM.match(text):
+        return _joined(_with_name(subject.text, before), text)
+    if is_of_before and not _THIRD_VERB.match(text):
+        return text
     others = [one for one in known[-MAX_BACK:] if not _OWN_NAME.match(one)]
     latest = sorted(reversed(others), key=lambda one: _likeness(text, one))[::-1]
     first = (
@@ -786,7 +819,7 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
 
 _SINCE_FIRST = LazyPattern(
     r"^(?P<since>(?:desde|a partir de) (?!que\b)[^,;]{3,25}?),? "
-    r"(?=(?:est[aá]|vive|trabaja|va|estudia|tiene|toma)\b)",
+    r"(?=(?:es|est[aá]|vive|trabaja|va|estudia|tiene|toma)\b)",
     _I,
 )
 

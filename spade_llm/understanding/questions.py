@@ -79,6 +79,12 @@ _TAKEN = LazyPattern(
     _I,
 )
 """Asks for medicines without naming them: `what does mum take?`."""
+_TAKEN_FOR = LazyPattern(
+    r"(?<= take)(?: for (?:my|his|her|the) [\w-]+)(?=\W*$)"
+    r"|(?<= tom[ao])(?: para (?:mi|su|el|la|los|las) [\w-]+)(?=\W*$)",
+    _I,
+)
+"""`What does Graeme take for his diabetes?`"""
 ASKS_OWN_NAME = LazyPattern(
     r"\b(?:c[oó]mo quiero que me (?:llames|digas)|what should (?:you|people) call me"
     r"|what do i (?:like|want) to be called|what(?:['’]?s| is) my (?:full |first )?name"
@@ -233,6 +239,8 @@ class Question:
     def read(text: str) -> Question:
         """The features of a question; of a long text those of its end, where the question is."""
         text = _WITHOUT_APOSTROPHE.sub(r"\g<word>'s", text[-MAX_QUESTION_CHARS:])
+        # The medicine is asked for, not the illness.
+        text = _TAKEN_FOR.sub("", text)
         later = _BEFORE_WHAT.search(text)
         # "Where did I live before Leeds?" is not about Leeds.
         text = _BEFORE_WHAT.sub(r"\g<before>", text)

@@ -533,13 +533,16 @@ def names_other_kind(text: str, kinds: Mapping[str, frozenset[str]]) -> bool:
 
 
 def _are_told_apart(new: frozenset[str], old: frozenset[str]) -> bool:
-    if concepts_of(" ".join(new)) & concepts_of(" ".join(old)):
+    # "Physics" and "chemistry" are of one class.
+    if concepts_of(" ".join(new)) & concepts_of(" ".join(old)) - general() - _OF_CLASSES:
         return False
     # A name may be that of the being that the other text calls by its role.
     are_names = [any(map(str.istitle, words)) for words in (new, old)]
     return are_names[0] == are_names[1]
 
 
+_OF_CLASSES = frozenset({"exercise", "instrument", "medicine", "sport", "study", "subject"})
+"""Concepts of classes, which several things of a kind share."""
 _QUALIFIED = LazyPattern(
     r"\b(?:el|la|al|del|mi|una?) (?:(?P<noun>[^\W\d_]{3,}) (?:de|del|para)"
     r"|(?P<noun2>vuelo|viaje|tren|billete|avión|autobús|excursión|visita) a) (?:(?:el|la|los|las"

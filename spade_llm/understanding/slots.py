@@ -670,6 +670,10 @@ def _with_value_of(part: str, earlier: str) -> Statement | None:
         types = {kind: spans for kind, spans in types.items() if kind != ValueType.NAME}
     is_named = bool(subject and subject.is_named and subject.text in part)
     is_of_name = is_named and types.keys() <= {ValueType.NAME}
+    thing = leading_noun(part)
+    if not pronoun and thing and not value_key(thing.text) & value_key(earlier):
+        # "The new pump cost 860 euros": another thing with the same unit.
+        return None
     if not (pronoun or is_of_name or units_of(part) & units_of(earlier)):
         return None
     return _with_types_of(part, earlier, types)

@@ -34,6 +34,9 @@ MIN_RESPELT_CHARS = 3
 MIN_LIKENESS = 0.6
 """Minimum likeness (difflib ratio) of a name and its other spelling."""
 _WORDS: Mapping[str, str] = {
+    "volvi": "volví", "vendi": "vendí", "sali": "salí", "conoci": "conocí", "perdi": "perdí",
+    "aprendi": "aprendí", "recibi": "recibí", "decidi": "decidí", "segui": "seguí", "corri": "corrí",
+    "pedi": "pedí", "subi": "subí", "rompi": "rompí",
     "q": "que", "qe": "que", "ke": "que", "xq": "porque", "pq": "porque", "porq": "porque",
     "tb": "también", "tmb": "también", "tbn": "también", "tmbn": "también", "dnd": "donde",
     "cndo": "cuando", "xfa": "porfa", "bn": "bien", "sto": "esto", "toy": "estoy", "tamos": "estamos",
@@ -48,7 +51,7 @@ _SURE = frozenset(
 _ABBREVIATION = LazyPattern(rf"(?<![\w.'’@/-])(?:{'|'.join(_WORDS)})(?![\w'’@/-]|\.\w)", _I)
 _GREETING = LazyPattern(r"^(?:h?ol+a+s?|holi+s?)(?! de)(?!\w)|^(?:wena|buena)s+(?!\w)", _I)
 _AGE = LazyPattern(
-    r"(?:^|(?<=[,.] )|(?<= y ))(?P<age>tengo [1-9]\d)(?=$|[,.!]| y (?:\w+o|soy|estoy)\b)", _I
+    r"(?:^|(?<=[,.] )|(?<= y ))(?P<age>tengo [1-9]\d)(?=$|[,.!]| y (?:\w+o|soy|estoy|ando)\b)", _I
 )
 _LABELLED = r"(?<!\d )(?<!vitamina )(?<!grupo )(?<!letra )(?<!puerta )(?<!talla )(?<!piso )"
 _SINGLE_LETTERS = (
@@ -60,6 +63,7 @@ _SINGLE_LETTERS = (
     (LazyPattern(r"(?<![\w'’])m (?=(?:he|ha|han|voy|gustan?|encantan?|llamo|duelen?|due|acuerdo)\b)", _I), "me "),
     (LazyPattern(r"(?<![\w'’])t (?=(?:he|dije|cont[eé]|acuerdas|llamas|acabo)\b)", _I), "te "),
     (LazyPattern(r"\b(?P<me>me|nos) case(?= (?:con|en|hace|por)\b)", _I), r"\g<me> casé"),
+    (LazyPattern(r"(?<!\w)a mi (?=(?:me|no me|nos)\b)", _I), "a mí "),
     (LazyPattern(r"(?<![\w'’])pa (?=(?:el|la|los|las|mi|que|ir|eso)\b)", _I), "para "),
     (LazyPattern(r"\b(?P<have>he|has|ha|han|hemos) (?P<stem>[^\W\d_]{2,})ao\b", _I), r"\g<have> \g<stem>ado"),
 )  # fmt: skip
@@ -188,7 +192,14 @@ def plain_spanish(text: str) -> str:
 def plain_english(text: str) -> str:
     """A text with a capital for the names that the words around them show (`my brother dave`), and
     with the apostrophe of a verb behind its subject: `my rents 600`."""
+    text = _ARE.sub("are", text)
     return _with_capitals(_WITHOUT_APOSTROPHE.sub(r"\g<subject>'s", text), _ENGLISH_NAMES)
+
+
+_ARE = LazyPattern(
+    r"(?<=[a-z]s )r(?= [a-z\d])|(?<=\bwho )r(?= )|(?<=\byou )r(?= )|(?<=\bwe )r(?= )"
+)
+"""`r` for `are`, behind a word in the plural."""
 
 
 _WITHOUT_APOSTROPHE = LazyPattern(

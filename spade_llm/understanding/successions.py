@@ -16,6 +16,7 @@ from spade_llm.understanding.corrections import (
     ASIDE_PLACE,
     DOES,
     is_head,
+    is_of_person,
     restated,
     whole_phrase,
 )
@@ -705,6 +706,9 @@ def _place_of_another(
     # "My niece Ann, the doctor, …": of the being itself, nothing is said yet.
     if not gone or not gone.is_being or not is_first or is_noun_phrase(first):
         return ""
+    if gone.start and _DONE_TO_IT.match(rest):
+        # "A mamá, como …, la llevamos": what happens to her.
+        return ""
     if ADDITION.search(rest) or is_negated(rest) or _same_being(gone, rest):
         return ""
     if antecedent(rest, [first])[0].startswith(gone.text):
@@ -718,6 +722,9 @@ def _place_of_another(
     }
     best = max(points, key=lambda one: points[one], default="")
     return best if best and points[best] else ""
+
+
+_DONE_TO_IT = LazyPattern(r"(?:l[ao]s?|les?) [^\W\d_]", _I)
 
 
 def _points_of_place(
@@ -743,7 +750,7 @@ def _points_of_place(
     own = features(_OF_RELATIVE.sub(" ", earlier)).beings
     points = 2 * shared + (takes_over and not own & relatives())
     tail = COPULA.match(earlier) if points else None
-    if _describes(earlier, gone.text):
+    if _describes(earlier, gone.text) or is_of_person(earlier, gone.text):
         return 0
     # "Our director is Ann" rather than "Ann is strict".
     return points + bool(tail and gone.text in tail["tail"])
@@ -848,6 +855,8 @@ def successor(text: str, earlier: str, announcement: str = "") -> Statement:
 
     `announcement`: the part before it, which may name the value that is replaced.
     """
+    if _does_the_same(text, earlier):
+        return Statement(text=text[:1].upper() + text[1:], is_change=True, replaced=earlier)
     if found := with_measured(earlier, announcement, text) or with_count(earlier, text):
         return found
     # "Ya no tomo mate, me cae mal, ahora tomo café": the reason before it tells nothing new.
@@ -867,6 +876,20 @@ def successor(text: str, earlier: str, announcement: str = "") -> Statement:
         return found
     told = with_topic(elliptic(whole[:1].upper() + whole[1:]), earlier, announcement)
     return Statement(text=told, is_change=True, replaced=earlier)
+
+
+def _does_the_same(text: str, earlier: str) -> bool:
+    """Check whether another being has the verb of an earlier statement: `Uncle Vernon drives Mum`
+    after `my cousin Reggie drives her`."""
+    came, gone = leading_noun(text), leading_noun(earlier)
+    if not (came and gone and came.is_being and gone.is_being) or _same_being(came, earlier):
+        return False
+    verb = _DEED.match(text, came.start + len(came.text))
+    other = _DEED.match(earlier, gone.start + len(gone.text))
+    return bool(verb and other and verb[1] == other[1])
+
+
+_DEED = LazyPattern(r" (?!(?:is|has|was|had|es|se|ha|le|me|nos|tiene)\b)([^\W\d_]+)", _I)
 
 
 def in_own_words(text: str, corrected: Statement) -> Statement:

@@ -109,8 +109,15 @@ def sex_of(noun: str) -> str:
     found = [sex for sex, members in _table().sexes.items() if members & concepts]
     if len(found) == 1:
         return found[0]
-    word = _SEX_OF_WORD.search(noun) if concepts & kin() else None
+    word = _TITLE_OF_SEX.search(noun) or (_SEX_OF_WORD.search(noun) if concepts & kin() else None)
     return str(word.lastgroup) if word else ""
+
+
+_TITLE_OF_SEX = LazyPattern(
+    r"^(?:(?P<female>mrs|ms|miss|madam|sra|srta|do[ñn]a|señora)|(?P<male>mr|sir|sr|don|señor))\b\.? ",
+    re.IGNORECASE,
+)
+"""`Mr Osgerby`."""
 
 
 def swap_verbs() -> str:
@@ -407,7 +414,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
     ValueType.NUMBER: re.compile(
         r"\b\d (?:foot|feet|ft) \d{1,2}\b|\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b|(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*(?:[¼½¾](?!\w)|(?: and a half| y medi[oa]"
         r"| mil(?:lones)?(?: y medio)?)\b|[a-z]{0,3}\b)|\b(?!O2\b)[A-Z]*\d+[A-Z\d]*\b"
-        rf"|\b(?:(?!one\b|un[oa]?\b|once (?:an?|in|every|per|i|we|the|he|she|they|upon)\b)(?:{_NUMBER_WORDS}))\b(?: mil(?:lones)?\b)?(?: y medio\b)?"
+        rf"|\b(?:(?!one\b|un[oa]?\b|once (?:an?|in|every|per|i|we|the|he|she|they|upon)\b)(?:{_NUMBER_WORDS}))\b(?: and a half\b)?(?: mil(?:lones)?\b| (?:hundred|thousand)\b)?(?: y medio\b)?"
     ),
     ValueType.NAME: re.compile(
         r"(?<![.!?¿¡]\s)(?<!^)(?<!^[\"“«])\b(?!I\b|I['’]|(?:OK|GP|MOT|TV)\b)[A-ZÁÉÍÓÚÑÜ][\w'’-]*"

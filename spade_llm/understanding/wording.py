@@ -71,8 +71,18 @@ _SPANISH: Mapping[str, str] = {
     "elijo": "eliges", "atiendo": "atiendes", "devuelvo": "devuelves", "vendo": "vendes",
     "subo": "subes", "abro": "abres", "recibo": "recibes", "sufro": "sufres", "rompo": "rompes",
     "coso": "coses", "asisto": "asistes", "traduzco": "traduces", "oigo": "oyes",
+    "cierro": "cierras", "reparto": "repartes", "enseño": "enseñas", "limpio": "limpias",
+    "canto": "cantas", "bailo": "bailas", "pinto": "pintas", "monto": "montas", "saco": "sacas",
+    "dirijo": "diriges", "preparo": "preparas", "tardo": "tardas", "madrugo": "madrugas",
+    "ando": "andas", "echo": "echas", "pincho": "pinchas", "rezo": "rezas", "meto": "metes",
+    "cuelgo": "cuelgas", "colaboro": "colaboras", "participo": "participas", "libro": "libras",
+    "paso": "pasas", "hacemos": "hacéis", "descanso": "descansas",
     "trabajaba": "trabajabas", "solía": "solías", "jugaba": "jugabas", "estudiaba": "estudiabas",
 }  # fmt: skip
+_NOT_VERBS = frozenset(
+    {"mío", "nuestro", "como", "caso", "peso", "libro", "paso", "uso", "desayuno"}
+)
+"""Nouns and other words of the table that are rather no verbs behind `y`."""
 _SPANISH_IDIOMS = (
     (LazyPattern(r"\byo (?P<verb>debería|tendría|podría|sería|quisiera)\b", re.I), r"tú \g<verb>s"),
     (LazyPattern(r"\bsueño (?=con\b)", re.I), "sueñas "),
@@ -82,16 +92,30 @@ _SPANISH_IDIOMS = (
 )
 """Verbs that the table cannot have, since their words mean something else elsewhere."""
 _BEHIND_INFINITIVE = LazyPattern(
-    r"(?<!\w)(?!(?:con|a|re)?firme\b|informe\b|alarme\b|enferme\b)(?P<verb>[^\W\d_]+[aeií]r|ir)me(?!\w)",
+    r"(?<!\w)(?!(?:con|a|re)?firme\b|informe\b|alarme\b|enferme\b|duerme\b)(?P<verb>[^\W\d_]+[aeií]r|ir)me(?!\w)",
     re.I,
 )
 """`Tomarme`: the pronoun is part of the word."""
 _SPANISH_PERFECT = LazyPattern(r"\b(?:he|has|ha|hemos|han) \w+(?:ado|ido|cho|sto|to)\b", re.I)
-SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he", "desayuno", "pago", "riego"}
+SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he", "desayuno", "pago", "riego", "libro"}
 """Spanish words that are about the speaker."""
+_NOUNS_IN_THIRD = frozenset({
+    "soy", "ceno", "nado", "rento", "mudo", "compro", "planto", "echo", "monto",
+})  # fmt: skip
+"""Verbs of which the third person is rather a noun (`la cena`), or another word."""
+FIRST_PERSON_VERBS = frozenset(
+    one
+    for one, of_you in _SPANISH.items()
+    if one[-1] in "oy" and of_you[-1] == "s" and one not in _NOT_VERBS
+)
+"""Spanish verbs of the present in the first person: `trabajo`."""
+THIRD_PERSON_VERBS = frozenset(
+    _SPANISH[one].removesuffix("s") for one in FIRST_PERSON_VERBS - _NOUNS_IN_THIRD
+)
+"""The same verbs in the third person: `trabaja`."""
 _SPANISH_NOUN_BEFORE = LazyPattern(
-    r"\b(?:mi|mis|el|la|los|las|un|una|de|del|al?|en|por|con|su|tu|otr[oa]|este|ese|nuevo|buen|cada"
-    r"|ning[uú]n|primer|alg[uú]n|comen?|com[ií]an?)\s+$",
+    r"\b(?:mi|mis|el|la|los|las|un|una|se|de|del|al?|en|por|con|su|tu|otr[oa]|este|ese|nuevo|buen|cada"
+    r"|ning[uú]n|primer|alg[uú]n|encontrado|buscando|sin|comen?|com[ií]an?)\s+$",
     re.I,
 )
 _PRONOUN_BEFORE = LazyPattern(r"\b(?:la|los|las)\s+$", re.I)
@@ -102,7 +126,7 @@ _SPANISH_VERB = LazyPattern(
 )
 _WORD = LazyPattern(r"[^\W\d_]+")
 _POSSESSIVES = frozenset({"mi", "mis", "mí", "mío", "mía"})
-_NOT_FIRST = frozenset({"como", "era", "caso", "debía"})
+_NOT_FIRST = frozenset({"como", "era", "caso", "debía", "visto"})
 """Verbs as the first verb of a text only: behind it they mean `like` and `was`, or are nouns or of
 another person (`le hago caso`, `lo que me debía`)."""
 _PAST_VERB = LazyPattern(r"(?P<stem>[a-zñ]{2,}?)(?P<ending>(?<![aeid]r)é|í)$")

@@ -224,7 +224,7 @@ async def test_a_number_is_forgotten_without_what_stands_beside_it() -> None:
         await say("my plumber is Ray Poole, his number is 07700 900555")
         await say("my contact at Alder is Meg Hale, meg@alder.example")
 
-        assert "forgotten it: his number is 07700 900555" in await say(
+        assert "forgotten it: your plumber Ray Poole's number is 07700 900555" in await say(
             "forget the plumber's number"
         )
         assert "900555" not in await say("what is my plumber's number?")
