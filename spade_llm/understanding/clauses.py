@@ -235,7 +235,7 @@ _TIME_FIRST = (
     r"|ah[ií](?: \w+)?|all[ií]|a m[ií](?= (?:el|la|los|las)\b)),? "
 )
 """Words for a time or a place before the subject of a clause."""
-_NOUN = (
+_NOUN_WITH_ARTICLE = (
     r"(?:the|that|this|these|those|his|her|their|its|my|our|another|el|la|los|las|mis?|sus?"
     r"|nuestr[oa]s?|es[ea]|otr[oa]|una?) "
     r"(?:(?!(?:and|or|that|who|which|when|if|because|to|for|with|from|que|si|cuando|porque|para|con"
@@ -244,7 +244,7 @@ _NOUN = (
 )
 _BESIDE = r"(?:, (?:[\w'’.-]+ ){0,3}[\w'’.-]+,)?"
 """What says more of the subject: `her eldest, Fiachra, starts …`."""
-_PRONOUNS = r"(?:(?:no|ya|tambi[eé]n|ahora|se|me|nos|les?|l[ao]s?) )*"
+_BEFORE_VERB_ES = r"(?:(?:no|ya|tambi[eé]n|ahora|se|me|nos|les?|l[ao]s?) )*"
 _THIRD_PERSON = (
     r"(?:(?:is|are|was|were|has|have|had|can|will|does|did|must|should)(?:n['’]t)?|won['’]t|can['’]?t"
     r"|(?:gets|takes|lives|works|plays|pays|gives|makes|wants|needs|likes|loves|hates|keeps|brings|comes"
@@ -256,18 +256,20 @@ _THIRD_PERSON = (
     r"|got|went|came|made|took|bought|moved|died|broke|left|lost|gave|paid|put|found|sold|had"
     r"|became|retired|finished|started|joined|opened|closed|passed|adopted)\b"
 )
+"""Verbs of a clause in the third person; no base form, which may belong to a list or to `to`."""
 _THIRD_PERSON_ES = rf"(?:{THIRD_SPANISH}|{{}})(?!\w)".format(
     "|".join(sorted(THIRD_PERSON_VERBS, key=len, reverse=True))
 )
 _FIRST_PERSON_ES = r"(?:{})(?= \S)".format(
     "|".join(sorted(FIRST_PERSON_VERBS, key=len, reverse=True))
 )
-_OWN_NOUN = (
-    rf"(?!{_TIME_FIRST})(?:{_NOUN}|(?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)?)"
+_SUBJECT_NOUN = (
+    rf"(?!{_TIME_FIRST})(?:{_NOUN_WITH_ARTICLE}"
+    r"|(?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)?)"
 )
 _ENGLISH_CLAUSE = (
     rf"(?:i|we)(?:['’]\w+)? \S"
-    rf"|{_OWN_NOUN}{_BESIDE}(?: (?:also|just|still|always|usually|never|now|only))?"
+    rf"|{_SUBJECT_NOUN}{_BESIDE}(?: (?:also|just|still|always|usually|never|now|only))?"
     rf"(?: {_THIRD_PERSON}|['’](?:re|ll) \S|['’]s (?:an?|the|in|on|at|my|our|called|due|with|from"
     r"|not|been|\d\S*|\w+ing)\b)"
     r"|(?-i:[a-z]{3,})['’]s (?:M(?:r|rs|s)\b|Dr\b|due\b|(?:on|in|at) )"
@@ -278,7 +280,7 @@ _ENGLISH_CLAUSE = (
     r"|took|moved|joined|bought|sold) \S"
 )
 _SPANISH_CLAUSE = (
-    rf"{_OWN_NOUN}{_BESIDE} {_PRONOUNS}{_THIRD_PERSON_ES}"
+    rf"{_SUBJECT_NOUN}{_BESIDE} {_BEFORE_VERB_ES}{_THIRD_PERSON_ES}"
     rf"|(?:no |ya |tambi[eé]n |l[ao]s? )*(?-i:{_FIRST_PERSON_ES})(?! (?:(?:el|la|los|las|un[ao])"
     r" (?:\d|del?\b|que\b|nuev)|(?:unos )?\d[\d.,]* ?(?:€|euros|pesos|soles|al|por|[.,;]|$)))"
     r"|(?:no |ya |tambi[eé]n |l[ao]s? |les? |me |nos )*(?-i:(?!(?:(?:mili|micro|kilo)?gramos|tramos"
@@ -303,14 +305,16 @@ _REPORTING = LazyPattern(
     r"|swears|dice[ns]?|dij\w+|cree[ns]?|sabe[ns]?|piensa[ns]?|espera[ns]?|jura)\b",
     _I,
 )
-_GIVES_WAY = LazyPattern(
+_MAKES_ROOM = LazyPattern(
     r"\b(?:broke(?:n)?|left|quit|gone|off|sick|ill|retired|resigned|fired|sacked|moved out|dropped"
     r"|emigrated|another|echaron|despid\w+|se (?:ha )?(?:ido|fue|jubil\w+|march\w+)|baja|enferm\w+"
     r"|otr[oa])\b",
     _I,
 )
 """What makes room for another being: the clause behind it tells who has the place."""
-_OTHER = LazyPattern(rf"{_OWN_NOUN}{_BESIDE}(?: (?:{_THIRD_PERSON}|{THIRD_SPANISH})|['’]s )", _I)
+_ANOTHER_SUBJECT = LazyPattern(
+    rf"{_SUBJECT_NOUN}{_BESIDE}(?: (?:{_THIRD_PERSON}|{THIRD_SPANISH})|['’]s )", _I
+)
 _NOT_DONE = LazyPattern(
     r"\b(?:nearly|almost|was going to|were going to|meant to|tried to|casi|iba a|[ií]bamos a)\b", _I
 )
@@ -333,7 +337,7 @@ _SECOND_VERB = LazyPattern(
 )
 """`I live in Rome and work …`: the second verb has the subject of the first."""
 _SECOND_VERB_OF_OTHER = LazyPattern(
-    rf"^(?P<first>(?P<subject>(?:{_OWN_NOUN}|he|she|it){_BESIDE}) {_THIRD_PERSON}"
+    rf"^(?P<first>(?P<subject>(?:{_SUBJECT_NOUN}|he|she|it){_BESIDE}) {_THIRD_PERSON}"
     r"(?: (?!(?:to|not|never|that|who|which|when|if)\b)[^\s,;]+)+),?"
     rf" (?:and|but) (?P<rest>(?:also |still |now |never )?{_THIRD_PERSON} \S.*)$",
     _I,
@@ -356,7 +360,9 @@ def _at_subjects(part: str) -> Iterator[str]:
         before, behind = part[start : found.start()], part[found.end() :]
         if found.start() >= end or not _SUBJECT_AND_VERB.match(behind):
             continue
-        if _is_complete(before) and not (_GIVES_WAY.search(before) and _OTHER.match(behind)):
+        if _is_complete(before) and not (
+            _MAKES_ROOM.search(before) and _ANOTHER_SUBJECT.match(behind)
+        ):
             yield before
             start = found.end()
     yield part[start:]

@@ -1,6 +1,6 @@
-"""RuleExtractor: facts from first-person statements by rules, without a model.
+"""RuleExtractor: facts by rules, without a model; contradiction between exclusive facts.
 
-Exclusive facts have one value at a time: their valid values, and contradiction between two of them.
+Facts are read from first-person statements. Exclusive ones have one value at a time.
 """
 
 from __future__ import annotations
