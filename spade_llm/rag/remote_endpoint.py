@@ -69,7 +69,7 @@ MAX_TIME_S = 6 * 3600.0
 TIMEOUT_S = MAX_TIME_S + 60
 """Timeout of the caller."""
 MAX_RUNNING = 4
-"""Maximum number of requests in one queue, running or waiting; more are refused (Busy)."""
+"""Maximum number of requests of all queues that run at a time."""
 MAX_PER_QUEUE = 4
 """Maximum number of requests in one queue, running or waiting; further ones are refused (Busy)."""
 MAX_PER_OWNER = 32

@@ -612,7 +612,7 @@ def _other_being(asked: Question, candidate: Candidate, said: Features) -> float
     way round."""
     asked_beings = features(asked.text).beings
     has_name = _names_shared(asked.text, candidate.text)
-    # "My husband", which stands in parentheses, only says who is called so.
+    # "My husband" in parentheses only says how a name is related.
     is_own = is_about_speaker(NOTE.sub("", asked.text))
     is_of_both = SAID_OF_SPEAKER.search(candidate.text) or _AND_SPEAKER.match(candidate.text)
     if is_own and is_of_both:
@@ -683,7 +683,7 @@ def _penalty_of_report(asked: Question, said: Features, *, is_excused: bool, is_
 
 def _is_of_dependants(asked: Question, candidate: Candidate) -> bool:
     """Check whether a question asks for something of one's children or animals, which a statement
-    tells without saying whose it is: `the vet is Dr Hill`."""
+    tells without its owner: `the vet is Dr Hill`."""
     is_dependant = features(asked.text).beings <= _DEPENDANTS
     return is_dependant and bool(_THE.match(candidate.text)) and not _OF.search(candidate.text)
 
@@ -702,7 +702,7 @@ def _is_of_couple(asked: Question, said: Features) -> bool:
 
 
 def has_other_owner(text: str, asked: Question) -> bool:
-    """Check whether a being of a statement belongs to somebody else: `Ana's mother` is not mine."""
+    """Check whether a being of a statement has another owner: `Ana's mother` is not mine."""
     relatives = [found["owner"] or found["owner2"] for found in _OF_RELATIVE.finditer(text)]
     return any(
         concepts & kin() and owner not in asked.names for owner, concepts in _owned(text)
@@ -733,7 +733,7 @@ def _type_points(asked: Question, candidate: Candidate, said: Features) -> float
     if has_expected(asked, candidate, said):
         return TYPE_SCORE
     is_open = may_have_name(asked, candidate) or _may_have_colour(asked, candidate)
-    # What has no time at all tells nobody when.
+    # A statement without a time does not answer `when`.
     penalty = SMALL_PENALTY if ValueType.DAY in asked.expected else TYPE_SCORE
     return 0.0 if is_open else -penalty
 

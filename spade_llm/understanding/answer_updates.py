@@ -605,7 +605,7 @@ def _tells_whether(asked: Question, new: str, old: str) -> bool:
 
 def _is_aside(asked: Question, text: str, concepts: frozenset[str]) -> bool:
     """Check whether a statement tells a number or code, or only has the word for a home: `the wifi
-    password at home is …` does not tell where somebody lives."""
+    password at home is …` does not tell where a person lives."""
     if concepts & (SECRETS | {"number"}) - asked.concepts:
         return True
     is_of_home = asked.concepts & concepts - general() == {"home"}

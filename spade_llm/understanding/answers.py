@@ -340,7 +340,7 @@ def _scored(
     last = max((number for points, number, _ in scored if points >= least), default=-1)
     # What a later statement says by itself needs no context.
     scored = [
-        (max(points, _points_in_context(asked, one, candidates)), number, one)
+        (max(points, _points_in_context(asked, one, candidates[:number])), number, one)
         if number > last
         else (points, number, one)
         for points, number, one in scored
@@ -420,17 +420,14 @@ _DEFINITE = LazyPattern(
 """`The meet's at Drexel`: its noun was told of before."""
 
 
-def _points_in_context(
-    asked: Question, candidate: Candidate, candidates: Sequence[Candidate]
-) -> float:
+def _points_in_context(asked: Question, candidate: Candidate, before: Sequence[Candidate]) -> float:
     """The score of a statement about a thing that the question names (`the price is 3,100`), with
-    what was told of that thing before or in the same message: whose, of what."""
+    what was told of that thing before it: its owner, its kind."""
     thing = _DEFINITE.match(candidate.text)
     noun = stems_of(thing["noun"]) if thing else frozenset[str]()
     if not noun & stems_of(asked.text):
         return 0.0
     missing = stems_of(asked.text) - stems_of(candidate.text) - light()
-    before = candidates[: candidates.index(candidate)]
     said = stems_of(
         " ".join(
             one.text

@@ -56,8 +56,8 @@ class Clause:
 
 
 # A message is acknowledged at once, so that a wrong reading can be corrected by the next one. The
-# learner (memory/learning/rule_extractor.py) asks nobody. It reads these clauses, too, and leaves
-# out more of them, by stricter patterns for jokes, hypotheses and reported speech.
+# learner (memory/learning/rule_extractor.py) gets no such correction. It reads these clauses, too,
+# and leaves out more of them, by stricter patterns for jokes, hypotheses and reported speech.
 
 _SHORT_VALUE = (
     r"(?:(?:el|la|los|las|a las?|en(?: el| la)?) )?(?:\d\S*(?: \d+)*(?: de \w+)*|[^\s,]+)"

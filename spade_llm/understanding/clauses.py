@@ -311,7 +311,7 @@ _MAKES_ROOM = LazyPattern(
     r"|otr[oa])\b",
     _I,
 )
-"""What makes room for another being: the clause behind it tells who has the place."""
+"""What makes room for another being: the clause behind it names the successor."""
 _ANOTHER_SUBJECT = LazyPattern(
     rf"{_SUBJECT_NOUN}{_BESIDE}(?: (?:{_THIRD_PERSON}|{THIRD_SPANISH})|['’]s )", _I
 )
@@ -348,6 +348,7 @@ _SECOND_VERB_OF_OTHER = LazyPattern(
 def _parts(sentence: str) -> Iterator[str]:
     """Parts of a sentence with a subject and a verb each."""
     for part in _split(sentence):
+        # First: "mi ex vive en Lugo y me pasa 300" has one subject, which a cut would separate.
         for clause in _by_verb(part):
             yield from chain.from_iterable(map(_by_verb, _at_subjects(clause)))
 
@@ -369,7 +370,7 @@ def _at_subjects(part: str) -> Iterator[str]:
 
 
 def _is_complete(clause: str) -> bool:
-    """Check whether a clause is a statement whose verb does not come behind it."""
+    """Check whether a clause is a statement that has its verb, not only the beginning of one."""
     if _REPORTING.search(clause) or _NOT_DONE.search(clause) or not is_statement(clause):
         return False
     subordinate = _OPEN_END.search(clause)

@@ -11,7 +11,7 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clause_kinds import ClauseKind, is_statement
 from spade_llm.understanding.features import NOTE, features, is_changed, is_denial
-from spade_llm.understanding.pronouns import leading_noun, noun_phrases
+from spade_llm.understanding.pronouns import leading_noun, noun_phrases, subject_name
 from spade_llm.understanding.replacement import (
     COPULA,
     EXCLUSIVE,
@@ -27,9 +27,8 @@ from spade_llm.understanding.replacement import (
     is_of_another,
     is_only_one_former,
     is_own_home,
-    names_other_kind,
     names_other_medicine,
-    qualified_nouns,
+    names_other_of_kind,
     replaces,
 )
 from spade_llm.understanding.spelling import is_respelling
@@ -486,6 +485,8 @@ def contrasted(text: str, every: Sequence[str]) -> Statement | None:
     return None
 
 
+_ROLE = LazyPattern(r"(?:the|my|our|el|la|mi|nuestr[oa])\b", _I)
+"""The role of a being, which another one can be instead: `Ann is our director`."""
 _OF_PERSON = LazyPattern(
     r"(?:, [^,]{2,30},)?(?:['’]s (?:got|an?)\b| (?:also |still )?(?:is an?|has|had|likes|loves"
     r"|hates|drives|lives|comes from|studies|speaks|can['’]?t|eats|tiene|vive|conduce|estudia|odia"
@@ -500,13 +501,21 @@ _SWAPS = LazyPattern(
 _HAS_REPLACED = LazyPattern(r"\b(?:has|have|ha|han) (?:replaced|sustituido a)\b", _I)
 
 
+def describes(statement: str, being: str) -> bool:
+    """Check whether a statement tells what a being is like, which another one in its place need not
+    be: `my flatmate Ann is a drummer`, but not `Ann is our director`."""
+    tail = COPULA.match(statement)
+    return tail is not None and being in tail["noun"] and not _ROLE.match(tail["tail"])
+
+
 def is_of_person(statement: str, being: str) -> bool:
     """Check whether a statement tells of a being itself, not of its place, which another one may
-    take: `Ann drives a Kia`."""
+    take: it describes the being, or tells what belongs to it (`Ann drives a Kia`)."""
     subject = leading_noun(statement)
     if subject is None or not value_key(being) & value_key(subject.text):
         return False
-    return _OF_PERSON.match(statement, subject.start + len(subject.text)) is not None
+    is_own = _OF_PERSON.match(statement, subject.start + len(subject.text)) is not None
+    return is_own or describes(statement, being)
 
 
 _AT_ALL = LazyPattern(r" (?:at all|after all|para nada|en absoluto)\b", _I)
@@ -1095,8 +1104,7 @@ def _is_of_other_matter(text: str, name: str, earlier: str) -> bool:
         # "Njeri is in Kisumu" says nothing of where I go.
         return True
     said, told = features(text), features(earlier)
-    subject = leading_noun(earlier)
-    if _TO_ME.search(text) and subject and subject.is_being:
+    if _TO_ME.search(text) and (subject := leading_noun(earlier)) and subject.is_being:
         # "They put me up to 205" after "my flatmate pays 210".
         return True
     # "The company put me in a Kenworth": nothing was lent to it.
@@ -1196,7 +1204,7 @@ def _is_of_other_thing(text: str, statement: str) -> bool:
     is_of_other = is_of_another(text, statement) or _is_of_other_subject(text, statement)
     is_of_other = is_of_other or is_only_one_former(text, statement)
     is_of_other = is_of_other or have_different_owners(text, statement)
-    is_of_other = is_of_other or names_other_kind(text, qualified_nouns(statement))
+    is_of_other = is_of_other or names_other_of_kind(text, statement)
     return is_of_other or names_other_medicine(text, statement)
 
 
@@ -1214,11 +1222,8 @@ def _is_of_other_subject(text: str, statement: str) -> bool:
 
 def _are_named_differently(text: str, statement: str) -> bool:
     """Check whether two texts begin with different names: `Eva …`, `Leo …`."""
-    after, before = leading_noun(text), leading_noun(statement)
-    are_named = after and before and after.is_named and before.is_named
-    return bool(
-        are_named and after and before and not value_key(after.text) & value_key(before.text)
-    )
+    one, other = subject_name(text), subject_name(statement)
+    return bool(one and other) and not one & other
 
 
 def _is_of_speaker(earlier: str, text: str) -> bool:

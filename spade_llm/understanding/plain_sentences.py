@@ -319,7 +319,7 @@ _DIAGNOSED = LazyPattern(
     r"(?P<es>(?:tengo|soy|estoy|ya no|mi \w+|(?-i:[A-ZÁÉÍÓÚÑ])\w+ (?:tiene|es|est[aá]|ya no)) .+)$",
     _I,
 )
-"""A doctor's finding, which is so: not what somebody else only says."""
+"""A doctor's finding is a fact, unlike what others only say."""
 _PUT_ON = LazyPattern(
     r"(?P<border>,? and |[,;] (?:and )?)(?:(?:they|he|she)(?:['’](?:ve|s)| have| has)? )?put me on "
     r"(?=\w)",

@@ -71,7 +71,7 @@ _OF_BEFORE = LazyPattern(
     r"|^(?:no |ya )?(?:le|l[ao]) (?:han? )?[^\W\d_]+(?:aron|ieron|ado|ido|ó|an|en)\b",
     _I,
 )
-"""A Spanish verb whose subject, or object, is that of the clause before it in the message."""
+"""Spanish verb without a subject: the clause before it in the message names that, or the object."""
 _PLURAL_VERB = LazyPattern(r"^(?:no |ya |tambi[eé]n |ahora |se |les? )*[^\W\d_]+n\b", _I)
 _SUBJECT_BEHIND = LazyPattern(
     r"^(?:no |ya |tambi[eé]n |ahora )?(?:se )?(?:(?:ha|han) )?(?:muert|muri|ven|vin|lleg|nac|march"
@@ -782,19 +782,21 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
         named = _with_null_subject(told, before, known)
         return text if named == told else named
     is_of_before = bool(before and _OF_BEFORE.match(text))
+    is_of_earlier = bool(_THIRD_VERB.match(text))
     if _IMPERSONAL.match(text) or _SUBJECT_BEHIND.match(text):
         return text
-    if not (is_of_before or _THIRD_VERB.match(text)):
+    if not (is_of_before or is_of_earlier):
         return text
     subject = leading_noun(before)
     # "Ahora es Ana": what has a name is not another name.
     is_name = bool(_IS_NAME.match(text))
     is_subject = subject and subject.is_being and not (is_name and subject.is_named)
-    if subject and is_subject and subject.is_plural == bool(_PLURAL_VERB.match(text)):
+    is_plural = bool(_PLURAL_VERB.match(text))
+    # "Le concedieron el traslado": to Ángela, of whom the verb is not.
+    is_object = is_of_before and bool(_TO_THEM.match(text))
+    if subject and is_subject and (is_object or subject.is_plural == is_plural):
         return _joined(_with_name(subject.text, before), text)
-    if subject and subject.is_being and is_of_before and _TO_THEM.match(text):
-        return _joined(_with_name(subject.text, before), text)
-    if is_of_before and not _THIRD_VERB.match(text):
+    if not is_of_earlier:
         return text
     others = [one for one in known[-MAX_BACK:] if not _OWN_NAME.match(one)]
     latest = sorted(reversed(others), key=lambda one: _likeness(text, one))[::-1]
@@ -805,7 +807,6 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
         if one.is_named or _is_topic(one, told)
     )
     # "Han cambiado el pin": they, not the neighbour.
-    is_plural = bool(_PLURAL_VERB.match(text))
     fitting = (
         each
         for each in first

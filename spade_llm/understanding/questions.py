@@ -280,7 +280,7 @@ def _do() -> frozenset[str]:
 
 
 def _asked_concepts(text: str) -> frozenset[str]:
-    """The concepts of a question; those of a diet, too, if it asks what somebody may eat."""
+    """The concepts of a question; those of a diet, too, if it asks what a person may eat."""
     concepts = concepts_of(_OPENED.sub(r"\g<verb>", _HOW.sub("", text))) - _do()
     if "dislike" in concepts:
         # "What don't I like?"

@@ -15,6 +15,7 @@ from spade_llm.understanding.clause_kinds import is_statement
 from spade_llm.understanding.corrections import (
     ASIDE_PLACE,
     DOES,
+    describes,
     is_head,
     is_of_person,
     restated,
@@ -180,8 +181,6 @@ _BEHIND_ITEM = (
 _FOR = LazyPattern(r"\b(?:for|at|para|en) $", _I)
 BESIDE = LazyPattern(r", (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+,")
 """A name beside the noun of a being: `my mum, Ann, …`."""
-_ROLE = LazyPattern(r"(?:the|my|our|el|la|mi|nuestr[oa])\b", _I)
-"""The role of a being, which another one can be instead: `Ann is our director`."""
 _INDEFINITE = LazyPattern(r"(?:an?|una?) (?!new\b|nuev)", _I)
 _OF_PLACE = LazyPattern(r"\s(?:at|from|of|del?|en) (?-i:[A-Z])")
 _SUCCEEDS = LazyPattern(
@@ -356,7 +355,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         # "I left Acme" ends one item of a list rather than the note that Acme called.
         key=lambda one: (
             # "My flatmate is called Ann" rather than "my flatmate Ann's a drummer".
-            not (gone and _describes(one, gone.text)),
+            not (gone and describes(one, gone.text)),
             len(named & features(one).concepts),
             len(words & value_key(one)),
             len(typed_values(one).get(ValueType.NAME, ())),
@@ -621,7 +620,7 @@ def _tells_of_other_topic(text: str, earlier: str) -> bool:
 def _of_two_parts(first: str, rest: str, earlier: str, is_instead: bool) -> Statement | None:
     bare = _SUCCEEDS.sub(" ", rest)
     gone = _gone(first, earlier)
-    if gone and _describes(earlier, gone):
+    if gone and describes(earlier, gone):
         return None
     is_instead = is_instead or bool(gone and _SUCCEEDS.search(rest))
     if is_instead and (found := with_typed_value(earlier, f"{first} {gone}", bare)):
@@ -750,7 +749,7 @@ def _points_of_place(
     own = features(_OF_RELATIVE.sub(" ", earlier)).beings
     points = 2 * shared + (takes_over and not own & relatives())
     tail = COPULA.match(earlier) if points else None
-    if _describes(earlier, gone.text) or is_of_person(earlier, gone.text):
+    if is_of_person(earlier, gone.text):
         return 0
     # "Our director is Ann" rather than "Ann is strict".
     return points + bool(tail and gone.text in tail["tail"])
@@ -759,13 +758,6 @@ def _points_of_place(
 _OF_RELATIVE = LazyPattern(
     r" (?:de|of) (?:mis?|nuestr[oa]s?|my|our) [\w-]+|\b(?:my|our) [\w-]+['’]s\b", _I
 )
-
-
-def _describes(statement: str, being: str) -> bool:
-    """Check whether a statement tells what a being is like, which another one in its place need not
-    be: `my flatmate Ann is a drummer`, but not `Ann is our director`."""
-    tail = COPULA.match(statement)
-    return tail is not None and being in tail["noun"] and not _ROLE.match(tail["tail"])
 
 
 def _newcomer(text: str, earlier: str) -> Mention | None:

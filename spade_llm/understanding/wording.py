@@ -79,10 +79,8 @@ _SPANISH: Mapping[str, str] = {
     "paso": "pasas", "hacemos": "hacéis", "descanso": "descansas",
     "trabajaba": "trabajabas", "solía": "solías", "jugaba": "jugabas", "estudiaba": "estudiabas",
 }  # fmt: skip
-_NOT_VERBS = frozenset(
-    {"mío", "nuestro", "como", "caso", "peso", "libro", "paso", "uso", "desayuno"}
-)
-"""Nouns and other words of the table that are rather no verbs behind `y`."""
+_NOT_VERBS = frozenset({"como", "caso", "peso", "libro", "paso", "uso", "desayuno"})
+"""Words of the table that are rather nouns behind `y` than verbs."""
 _SPANISH_IDIOMS = (
     (LazyPattern(r"\byo (?P<verb>debería|tendría|podría|sería|quisiera)\b", re.I), r"tú \g<verb>s"),
     (LazyPattern(r"\bsueño (?=con\b)", re.I), "sueñas "),

@@ -1874,7 +1874,7 @@ def test_another_word_for_the_same_being_may_answer(said: str, question: str) ->
             "¿cuándo tengo dentista?",
             "11 de mayo",
         ),
-        # Whoever pays for the room, the speaker is charged.
+        # The price of the speaker changes, not that of a flatmate.
         (
             [
                 "I pay 190 a week for my room and my housemate Jess pays 210",
@@ -1929,6 +1929,7 @@ def test_a_time_that_stays_is_told_with_the_statement_that_names_it() -> None:
             "a mamá, como sola no se arreglaba, la llevamos a una residencia; está con Elvira",
         ),
         ("Jonno drives a Kia", "Freya has replaced Jonno"),
+        ("My flatmate Jonno is vegan", "Freya has replaced Jonno"),
     ],
 )
 def test_what_is_told_of_another_being_or_thing_changes_nothing(earlier: str, text: str) -> None:

@@ -2,8 +2,8 @@
 
 The surprise of a memory is how novel and important it is, ranked within the person's own history.
 Novelty, 1 − the highest cosine to what was known, has a scale of its own for each person and each
-kind of text, so that a fixed threshold finds everything or nothing. Importance is told by a
-statement's words: events of a life, changes in it, and dates. docs/design/learning.md has the
+kind of text, so that a fixed threshold finds everything or nothing. Importance is read from
+words for events of a life, changes in it, and dates. docs/design/learning.md has the
 reasons and figures.
 """
 
