@@ -14,7 +14,7 @@ from spade_llm.understanding.vocabulary import (
     concepts_of,
     typed_values,
 )
-from spade_llm.understanding.wording import SPANISH_FIRST_PERSON
+from spade_llm.understanding.wording import FIRST_PERSON_VERBS, SPANISH_FIRST_PERSON
 
 _I = re.IGNORECASE
 
@@ -158,7 +158,9 @@ _OWN = LazyPattern(
     # "¿Dónde aparco?": the verb alone says who.
     r"|\b(?:qu[eé]|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt\w+|qui[eé]n|cu[aá]l) (?:me |lo |la "
     r"|no )?[^\W\d_]{3,}o"
-    r"(?=\W*$| (?:al?|de|en|con|los|las|el|la|mi|por|para|cada)\b)",
+    r"(?=\W*$| (?:al?|de|en|con|los|las|el|la|mi|por|para|cada)\b)"
+    # "¿En qué ciudad reparto?": at the end, it is no noun.
+    rf"|\b(?:qu[eé]|cu[aá]nt[ao]s?) [^\W\d_]+ (?:{'|'.join(sorted(FIRST_PERSON_VERBS))})\W*$",
     _I,
 )
 _FOR_TASKS = LazyPattern(

@@ -95,7 +95,12 @@ _BEHIND_INFINITIVE = LazyPattern(
 )
 """`Tomarme`: the pronoun is part of the word."""
 _SPANISH_PERFECT = LazyPattern(r"\b(?:he|has|ha|hemos|han) \w+(?:ado|ido|cho|sto|to)\b", re.I)
-SPANISH_FIRST_PERSON = frozenset(_SPANISH) - {"como", "he", "desayuno", "pago", "riego", "libro"}
+_OTHERWISE = frozenset({
+    "como", "he", "desayuno", "pago", "riego", "libro", "paso", "descanso", "canto", "saco",
+    "monto", "limpio", "pinto", "pincho", "reparto",
+})  # fmt: skip
+"""Verbs of the table that are rather nouns, adjectives or English anywhere else in a sentence."""
+SPANISH_FIRST_PERSON = frozenset(_SPANISH) - _OTHERWISE
 """Spanish words that are about the speaker."""
 _NOUNS_IN_THIRD = frozenset({
     "soy", "ceno", "nado", "rento", "mudo", "compro", "planto", "echo", "monto",

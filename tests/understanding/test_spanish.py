@@ -10,7 +10,7 @@ from spade_llm.understanding.answers import find_answers, is_repeated, with_clos
 from spade_llm.understanding.clause_kinds import ClauseKind
 from spade_llm.understanding.clauses import split_clauses
 from spade_llm.understanding.forgetting import read_forget_request
-from spade_llm.understanding.questions import Candidate
+from spade_llm.understanding.questions import Candidate, is_about_speaker
 from spade_llm.understanding.spelling import plain_spanish
 from spade_llm.understanding.statements import read_history, read_message, statements_of
 from spade_llm.understanding.wording import in_second_person, speaks_of_us, uses_ustedes
@@ -238,6 +238,19 @@ def test_a_new_age_reaches_what_another_conversation_told() -> None:
 )
 def test_who_has_just_been_spoken_of_is_meant(messages: list[str], told: str) -> None:
     assert told in statements_of(["Berta es alérgica a la aspirina", *messages])
+
+
+@pytest.mark.parametrize(
+    ("question", "is_own"),
+    [
+        ("¿a qué hora es el descanso?", False),
+        ("¿está limpio el coche?", False),
+        ("¿cuándo descanso?", True),
+        ("¿en qué ciudad reparto?", True),
+    ],
+)
+def test_a_noun_that_is_also_a_verb_is_not_about_the_speaker(question: str, is_own: bool) -> None:
+    assert is_about_speaker(question) == is_own
 
 
 def test_a_task_is_no_habit() -> None:
