@@ -152,7 +152,7 @@ async def prosody(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pro
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def embedded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Provisioner]:
     """One embedded server for the whole run."""
-    server = EmbeddedServer(tmp_path_factory.mktemp("embedded"))
+    server = EmbeddedServer(tmp_path_factory.mktemp("embedded"), password_iterations=1000)
     yield Provisioner(server=server, endpoint=await server.start())
     await server.stop()
 

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "spade_llm"
@@ -104,6 +104,12 @@ def tree_of(path: Path) -> ast.Module:
 
 
 @cache
+def nodes_of(path: Path) -> list[ast.AST]:
+    """All nodes of a module: most tests below look at each of the package."""
+    return list(ast.walk(tree_of(path)))
+
+
+@cache
 def sources(folder: Path = PACKAGE) -> list[Path]:
     return sorted(folder.rglob("*.py"))
 
@@ -117,12 +123,12 @@ def room_of(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def imports_of(path: Path, tree: ast.AST) -> Iterator[str]:
+def imports_of(path: Path, nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Modules that this code names in an import; those for the type checker count too."""
     package = name_of(path).split(".")
     if path.name != "__init__.py":
         package = package[:-1]
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -144,7 +150,7 @@ def where(path: Path, node: ast.AST) -> str:
 
 def functions() -> Iterator[tuple[Path, ast.FunctionDef | ast.AsyncFunctionDef]]:
     for path in sources():
-        for node in ast.walk(tree_of(path)):
+        for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield path, node
 
@@ -186,7 +192,7 @@ def test_imports_point_down_only() -> None:
     wrong = [
         f"{name_of(path)} imports {module}"
         for path in sources()
-        for module in imports_of(path, tree_of(path))
+        for module in imports_of(path, nodes_of(path))
         if module.startswith("spade_llm.")
         and room_of(module) not in MAY_IMPORT.get(room_of(name_of(path)), set()) | _lazy(path)
     ]
@@ -204,7 +210,7 @@ def test_only_the_remote_ends_of_services_import_messaging() -> None:
         f"{name_of(path)} imports {module}"
         for path in sources()
         if room_of(name_of(path)) in REMOTE_ONLY and not path.stem.startswith("remote")
-        for module in imports_of(path, tree_of(path))
+        for module in imports_of(path, nodes_of(path))
         if room_of(module) == "messaging"
     ]
 
@@ -216,7 +222,7 @@ def test_there_are_no_import_cycles() -> None:
     graph = {
         name_of(path): {
             module
-            for module in imports_of(path, _without_typing(tree_of(path)))
+            for module in imports_of(path, ast.walk(_without_typing(tree_of(path))))
             if module in known and module != name_of(path)
         }
         for path in sources()
@@ -239,7 +245,7 @@ def test_only_the_seam_knows_spade() -> None:
     wrong = [
         f"{name_of(path)} imports {module}"
         for path in sources()
-        for module in imports_of(path, tree_of(path))
+        for module in imports_of(path, nodes_of(path))
         if module.partition(".")[0] in XMPP_LIBRARIES and room_of(name_of(path)) != "xmpp"
     ]
 
@@ -255,7 +261,7 @@ def test_only_the_settings_read_the_environment() -> None:
         for path in sources()
         if not name_of(path).startswith(("spade_llm.core.settings", "spade_llm.cli"))
         and name_of(path) not in passing_on
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if (isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv"))
         or (isinstance(node, ast.ImportFrom) and node.module == "os" and _takes_environment(node))
     ]
@@ -286,7 +292,7 @@ def test_broad_excepts_stand_at_the_boundaries_only() -> None:
         where(path, node)
         for path in sources()
         if path.relative_to(PACKAGE).as_posix() not in boundaries
-        for node in ast.walk(tree_of(path))
+        for node in nodes_of(path)
         if isinstance(node, ast.ExceptHandler) and _is_broad(node) and not _passes_on(node)
     ]
 
@@ -338,6 +344,7 @@ def docstrings_of(tree: ast.AST) -> Iterator[str]:
                     yield text.strip() if isinstance(text, str) else ""
 
 
+@cache
 def docstrings() -> list[str]:
     return [text for path in sources() for text in docstrings_of(tree_of(path)) if text]
 

@@ -17,6 +17,7 @@ from spade_llm.agents import GatewayAgent, Services
 from spade_llm.gateway.agent_clients import AgentAddresses
 from spade_llm.gateway.options import HttpOptions
 from spade_llm.providers.offline.provider import OfflineProvider
+from spade_llm.xmpp.connection.settings import tls_context
 from tests.integration.network import Network, jid_of
 
 if TYPE_CHECKING:
@@ -116,4 +117,6 @@ async def _started(
 
 
 def _client(url: str, headers: dict[str, str]) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT_S, trust_env=False)
+    return httpx.AsyncClient(
+        base_url=url, headers=headers, timeout=TIMEOUT_S, trust_env=False, verify=tls_context(None)
+    )

@@ -82,16 +82,21 @@ class RosterContact:
         )
 
 
-def set_password(directory: Path, user: str, password: str) -> None:
+def set_password(
+    directory: Path, user: str, password: str, *, iterations: int = PASSWORD_ITERATIONS
+) -> None:
     """Make the account, or give it this password; a running server sees it at the next login.
+
+    Args:
+        iterations: iterations of PBKDF2, which a login costs the server as well.
 
     Raises:
         ConfigurationError: the database cannot be written.
     """
     # pyjabber's form: `sha256$iterations$salt$hash`, salt and hash in hexadecimal.
     salt = secrets.token_bytes(16)
-    digest = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, PASSWORD_ITERATIONS)
-    hashed = f"sha256${PASSWORD_ITERATIONS}${salt.hex()}${digest.hex()}"
+    digest = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, iterations)
+    hashed = f"sha256${iterations}${salt.hex()}${digest.hex()}"
     try:
         with contextlib.closing(_open_database(directory)) as database, database:
             # pyjabber's table has no unique `jid`, so there is nothing to upsert on.

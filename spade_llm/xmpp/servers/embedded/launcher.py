@@ -12,7 +12,11 @@ from pathlib import Path
 
 from spade_llm.xmpp.connection.jids import account_name, local_part
 from spade_llm.xmpp.servers.certificates import local_certificates
-from spade_llm.xmpp.servers.embedded.account_store import has_account, set_password
+from spade_llm.xmpp.servers.embedded.account_store import (
+    PASSWORD_ITERATIONS,
+    has_account,
+    set_password,
+)
 from spade_llm.xmpp.servers.managed_server import Endpoint, ServerKind
 from spade_llm.xmpp.servers.server_process import ServerProcess, usable_port
 
@@ -22,12 +26,25 @@ LAUNCH = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import 
 
 
 class EmbeddedServer:
-    """Embedded server as a ManagedServer. `port` 0 takes a free one and keeps it over restarts."""
+    """Embedded server as a ManagedServer.
 
-    def __init__(self, directory: Path, *, domain: str = "localhost", port: int = 0) -> None:
+    Args:
+        port: 0 takes a free one and keeps it over restarts.
+        password_iterations: iterations of PBKDF2 for new passwords (tests need fewer).
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        domain: str = "localhost",
+        port: int = 0,
+        password_iterations: int = PASSWORD_ITERATIONS,
+    ) -> None:
         self._directory = directory.absolute()
         self._domain = domain
         self._port = port
+        self._password_iterations = password_iterations
         self._process = ServerProcess(directory=self._directory, name="the embedded server")
 
     @property
@@ -77,7 +94,9 @@ class EmbeddedServer:
 
     async def create_account(self, jid: str, password: str) -> None:
         user = account_name(jid, password, domain=self._domain)
-        await asyncio.to_thread(set_password, self._directory, user, password)
+        await asyncio.to_thread(
+            set_password, self._directory, user, password, iterations=self._password_iterations
+        )
 
     async def has_account(self, jid: str) -> bool:
         user = local_part(jid, domain=self._domain)
