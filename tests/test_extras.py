@@ -88,6 +88,7 @@ def test_agents_with_memory_need_no_extra(tmp_path: Path) -> None:
     assert "Your name is Ada" in done.stdout.rpartition("What is my name?")[2]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("extra", "program"), NEEDS_AN_EXTRA)
 def test_a_missing_extra_is_named_with_its_command(
     extra: str, program: str, tmp_path: Path

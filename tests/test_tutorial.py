@@ -119,7 +119,7 @@ def _commands(text: str) -> list[tuple[str, list[str]]]:
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.thorough if page.stem[0] > "2" else pytest.mark.quick)
+        pytest.param(page, marks=pytest.mark.thorough if page.stem[0] > "1" else pytest.mark.quick)
         for page in (*PAGES, HOW_TO)
     ],
     ids=lambda page: page.stem,

@@ -116,6 +116,7 @@ def test_cases_of_the_held_out_half_are_not_shown() -> None:
         main(["--half", "held_out", "--failures"])
 
 
+@pytest.mark.thorough
 def test_what_adds_to_a_statement_seldom_ends_it() -> None:
     pairs = read_pairs()
     unchanged = [pair for pair in pairs if not pair.is_change]
@@ -132,6 +133,7 @@ def test_a_fact_of_another_person_that_a_message_ends_is_found() -> None:
     assert found.ended == ("My rent is 950 a month",)
 
 
+@pytest.mark.thorough
 def test_few_messages_end_facts_of_others() -> None:
     cases = load(Half.DEV)
     stated = sum(line.kind in STATED for case in cases for line in case.lines)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from spade_llm.messaging.claimed_log import ClaimedAnswerLog, OrphanedRequest
     from tests.postgres_server import PostgresProcess
 
+pytestmark = pytest.mark.thorough
 PATIENCE_S = 10.0
 PEOPLE = [f"p{n}@home" for n in range(400)]
 

@@ -26,7 +26,6 @@ MAX_WEBP_BYTES = 1_000_000
 
 
 @pytest.mark.server
-@pytest.mark.quick
 @pytest.mark.timeout(240)
 async def test_the_chat_in_the_readme_happens_again(tmp_path: Path) -> None:
     session = written_session()
