@@ -57,7 +57,8 @@ _TASK = LazyPattern(
     r"|(?:fix|correct|check) (?:the|this|my) (?:spelling|grammar|sentence|text|mistakes?|errors?)"
     r"|act as|lyrics|poem|novel|fictional|my character"
     r"|p[aá]sa(?:me|lo|melo)? (?:esto )?al? [^:\"“«\n]{3,25}"
-    r"|trad[uú]c\w+|reescrib\w+|corrig\w+|redact\w+"
+    r"|trad[uú]c\w+|reescrib\w+|redact\w+"
+    r"|corrig\w+(?! (?:mis?|nuestr[oa]s?) [^:;,]{2,30}[:;,] ?(?:ahora )?(?:es|son|fue) )"
     r"|act[uú]a como|poema|novela|personaje|juego de rol)\b.*[:\"“«\n]",
     _I | re.DOTALL,
 )

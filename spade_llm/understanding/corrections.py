@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from spade_llm.understanding.clause_kinds import Clause
+    from spade_llm.understanding.pronouns import Mention
     from spade_llm.understanding.substitution import Spans
 
 _I = re.IGNORECASE
@@ -549,6 +550,9 @@ def of_another(text: str, every: Sequence[str]) -> tuple[Statement, str] | None:
     return None
 
 
+_OF_OWN_KIND = LazyPattern(r"(?:my|our|mi|nuestr[oa]) ", _I)
+
+
 def restated_latest(clause: Clause, latest: str) -> Statement | None:
     """The latest statement with the value of a clause that is nothing but a value: `it's on Friday
     now`, `ahora es Ana`. Pronouns mean what was spoken of last, if that has such a value."""
@@ -560,6 +564,9 @@ def restated_latest(clause: Clause, latest: str) -> Statement | None:
         return None
     value = _value(text)
     types = values_of_part(value)
+    if _OF_OWN_KIND.match(value):
+        # "I started playing squash, it's my main sport now".
+        return None
     if not types and concepts_of(value) & concepts_of(latest) & _SAME_CLASS:
         return _with_fragment([latest], text)
     if not types or concepts_of(outside(value, types)) - general() - light():
@@ -1040,7 +1047,12 @@ _SPANISH_VERBS = frozenset({
 })  # fmt: skip
 
 
-_TO_ME = LazyPattern(r"\b(?:put|charg\w+|bumped|raised|gave|giv\w+|pay\w*|paid) (?:me|us)\b", _I)
+_TO_ME = LazyPattern(
+    r"\b(?:put|charg\w+|bumped|raised|gave|giv\w+|pay\w*|paid) (?:me|us)\b"
+    r"|^(?:ahora |ya |todos )*me (?:llam|dic|fich|contrat|cog|conoc)[^\W\d_]*(?:ó|[ae]n|ron)\b",
+    _I,
+)
+"""Something is done to the speaker: it says nothing of what another being has."""
 
 
 def _restated_recently(
@@ -1067,7 +1079,7 @@ def _restated_recently(
     verbs |= {one["verb"].lower() for one in _REFLEXIVE.finditer(bare)}
     for one in _misspelt_first(known, text, bare, types):
         # What both name says what is meant, and takes nothing's place; nor does a subject.
-        new = _without_subject(without_known(bare, types, one), name)
+        new = _without_subject(without_known(bare, types, one), name, subject)
         if _is_of_other_matter(text, name, one) or not verbs <= set(split_words(one)):
             # "Ya solo voy los lunes", "ya pagué a Ana": nothing of what is done with others.
             continue
@@ -1086,8 +1098,13 @@ def _restated_recently(
     return None
 
 
-def _without_subject(types: Spans, name: str) -> Spans:
-    """The values without the name with which the clause begins: `Mrs Lacey has moved`."""
+def _without_subject(types: Spans, name: str, subject: Mention | None) -> Spans:
+    """The values without the name with which the clause begins (`Mrs Lacey has moved`), and without
+    numbers of its subject (`my 5k time is 31:40`)."""
+    if subject and not name and not subject.start:
+        end = len(subject.text)
+        behind = {kind: spans for kind, spans in types.items() if spans[0][0] >= end}
+        types = behind or types
     kept = {
         kind: tuple(
             span for span in spans if not (name and kind == ValueType.NAME and span[0] == 0)

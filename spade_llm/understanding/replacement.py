@@ -428,24 +428,52 @@ _MOVES_OWN = LazyPattern(r"^(?:i|we|i['’]ve|we['’]ve|me|nos) .*\b(?:moved|re
 def _has_next_of_kind(new: Statement, old: str) -> bool:
     """Check whether a statement of a change has another value of a relation of which a person has
     one at a time, in whatever words: `Duke does our electricity now` after `I get my power from
-    Octopus`."""
-    if not (new.is_change or _BECOMES.search(new.text)) or is_beside(new.text, old):
+    Octopus, fixed tariff`."""
+    shared = features(new.text).topic & features(old).topic & _ONE_AT_A_TIME
+    is_said = new.is_change or new.is_correction or _BECOMES.search(new.text)
+    if not shared or not (is_said or shared & _OF_THE_BODY):
         return False
-    bare = _NOW_FIRST.sub("", new.text)
-    if _is_only_one_of_speaker(bare, old):
+    news = dict.fromkeys((without_aside(new.text), new.text))
+    olds = dict.fromkeys((without_aside(old), old))
+    return any(_is_next_of_kind(text, before) for text in news for before in olds)
+
+
+def _is_next_of_kind(new: str, old: str) -> bool:
+    one, other = features(new), features(old)
+    shared = one.topic & other.topic & _ONE_AT_A_TIME
+    if not shared or is_beside(new, old) or names_other_of_kind(new, old):
         return False
-    one, other = features(new.text), features(old)
     if any(said.is_reported or said.is_negated or said.is_ended for said in (one, other)):
         return False
-    if one.is_plan or other.is_past:
+    if one.is_plan or other.is_past or (one.beings ^ other.beings) - shared - {"friend"}:
         return False
-    shared = one.topic & other.topic
-    if names_other_of_kind(new.text, old) or (one.beings ^ other.beings) - shared - {"friend"}:
+    bare = _NOW_FIRST.sub("", new)
+    if not shared & _WITH_PERSON - {"name"} and (
+        _is_only_one_of_speaker(bare, old) or have_different_bearers(bare, old)
+    ):
         return False
-    if not shared & _WITH_PERSON and have_different_bearers(bare, old):
+    if shared & _WITH_PERSON and _describes_person(old):
         return False
-    new_values, old_values = (_values_of(shared, text) for text in (new.text, old))
+    new_values, old_values = (_values_of(shared, text) for text in (new, old))
     return bool(new_values and old_values) and not new_values & old_values
+
+
+def _describes_person(text: str) -> bool:
+    """Check whether a statement tells something else of a person than the name: `my flatmate Tom is
+    vegan`."""
+    found = COPULA.match(text)
+    return found is not None and bool(_persons(found["noun"])) and not _persons(found["tail"])
+
+
+def without_aside(text: str) -> str:
+    """The part of a statement that has its value: `my rent is £925` of `my rent is £925, bills not
+    included`."""
+    first = _ASIDE.split(text, maxsplit=1)[0]
+    return first if len(first.split()) >= MIN_WORDS else text
+
+
+_ASIDE = LazyPattern(r"[,;] | but | pero ")
+MIN_WORDS = 2
 
 
 def names_other_of_kind(new: str, old: str) -> bool:
@@ -606,12 +634,33 @@ def _values_of(relations: frozenset[str], text: str) -> frozenset[str]:
     said = features(text)
     if relations & _WITH_PERSON:
         return _persons(text)
-    if said.beings:
+    if said.beings - _WITH_WORDS:
         return frozenset()
     if relations & _WITH_NAME:
-        return said.values_of(ValueType.NAME) or frozenset()
-    counted = relations & _WITH_NUMBER and not _LONG_NUMBER.search(text)
-    return frozenset(one[0].lower() for one in _COUNTED.finditer(text) if counted)
+        first = _FIRST_NAME.match(text)
+        names = {first[0].lower()} if first and not concepts_of(first[0]) & relations else set()
+        return (said.values_of(ValueType.NAME) or frozenset()) | names
+    if relations & _WITH_DAY:
+        return said.values_of(ValueType.DAY) or frozenset()
+    if relations & _WITH_NUMBER and not _LONG_NUMBER.search(text):
+        return frozenset(one[0].lower() for one in _COUNTED.finditer(text))
+    if "blood" in relations:
+        return frozenset(one[0].lower() for one in _BLOOD.finditer(text))
+    kinds = relations & (_WITH_MEMBER | _WITH_WORDS)
+    return frozenset(
+        word
+        for word in split_words(_BECOMES.sub(" ", text))
+        if kinds
+        if _is_value_of(kinds, word, concepts_of(word))
+    )
+
+
+def _is_value_of(kinds: frozenset[str], word: str, concepts: frozenset[str]) -> bool:
+    """Check whether a word may be the value of a relation: a breed, or any word that is neither the
+    relation's nor one of those that stand beside every value."""
+    if kinds & _WITH_MEMBER:
+        return bool(concepts & kinds) and word not in _NOUNS_OF_MEMBERS
+    return bool(concepts) and not concepts & (kinds | light() | _BESIDE_VALUES)
 
 
 _LONG_NUMBER = LazyPattern(r"\d{4,} ?\d{3,}")
@@ -633,20 +682,53 @@ _COUNTED = LazyPattern(
     _I,
 )
 _BECOMES = LazyPattern(
-    r"\b(?:switch\w*|chang\w+|swapp\w+|mov(?:ed|ing)|upgrad\w+|replaced|renewed|reset|reassigned"
-    r"|tak(?:en|es|ing) over|took over|instead|bumped|gone (?:up|down|to|over)"
-    r"|cambi\w+|mud\w+|pas[éa]\w* a|renov\w+|en vez de)\b"
+    r"\b(?:switch\w*|chang\w+|swapp\w+|mov(?:ed|ing)|upgrad\w+|renewed|reset|shifted|handed"
+    r"|re(?:book|schedul|nam|train|test|program|plac|assign)\w*|become|different|turns out|in fact"
+    r"|should be|correct\w*|tak(?:en|es|ing) over|took over|instead|bumped"
+    r"|gone (?:up|down|to|over)"
+    r"|cambi\w+|mud\w+|pas[éoa]\w* a|renov\w+|en vez de|mov(?:í|ió|imos|ieron|ido)|alarg\w+"
+    r"|sub(?:í|imos|ió|ieron)|actuali[cz]\w+|corrig\w+|resulta que|en realidad|acabo de|me hice"
+    r"|asign\w+|reprogram\w+|real es|diferente|ido a vivir)\b"
     # "My new landlord is Ann", but not "I opened a new account".
     r"|^(?:my|our|the|mi|el|la|nuestr[oa]) (?:new|nuev[oa]) |^(?:el|la|mi) \w+ nuev[oa] ",
     _I,
 )
-_WITH_PERSON = frozenset({"landlord", "bestfriend", "boss", "nickname"})
-_WITH_NAME = frozenset({"bank", "electricity", "gym", "insurance", "optician", "vet"})
-_WITH_NUMBER = frozenset({
-    "commute", "height", "locker", "mortgage", "rent", "salary", "graduation",
+_FIRST_NAME = LazyPattern(r"(?-i:[A-Z])\w+(?= [a-z]+s )")
+"""`Octopus sends me the bill`."""
+_WITH_PERSON = frozenset({
+    "bestfriend", "boss", "landlord", "name", "nickname", "roommate",
 })  # fmt: skip
-"""Relations of which a person has one at a time, with the name of a person, of a firm or the like,
-or with a number."""
+_WITH_NAME = frozenset({
+    "bank", "book", "computer", "electricity", "employer", "film", "gym", "hotel", "insurance",
+    "laptop", "optician", "read", "series", "team", "vet", "wifi",
+})  # fmt: skip
+_WITH_DAY = frozenset({
+    "anniversary", "dental", "dentist", "drivingtest", "haircare", "licence", "sing",
+})  # fmt: skip
+_WITH_NUMBER = frozenset({
+    "age", "commute", "floor", "height", "locker", "mortgage", "rent", "salary", "graduation",
+    "shoe", "subscription",
+})  # fmt: skip
+_WITH_MEMBER = frozenset({"breed", "diet", "instrument", "phone", "subject"})
+_WITH_WORDS = frozenset({"blood", "coffee", "save", "sparekey"})
+"""Relations of which a person has one at a time, with the name of a person, the name of a firm or
+the like, a day, a number, a word of the concept, or any other words."""
+_OF_THE_BODY = frozenset({"blood", "shoe"})
+"""Those of them that never have a second value, so that another one is a correction."""
+_BLOOD = LazyPattern(
+    r"(?<![\w-])(?:(?:(?-i:AB?|B|O)|0|cero|zero) ?(?:positiv[eo]|negativ[eo]|pos|neg)\b"
+    r"|(?-i:AB?|B|O|0)[+-])",
+    _I,
+)
+_ONE_AT_A_TIME = _WITH_PERSON | _WITH_NAME | _WITH_DAY | _WITH_NUMBER | _WITH_MEMBER | _WITH_WORDS
+_NOUNS_OF_MEMBERS = frozenset({
+    "breed", "raza", "diet", "dieta", "instrument", "instrumento", "subject", "degree", "major",
+    "carrera", "grado", "asignatura", "meat", "carne", "phone", "mobile", "cell", "cellphone",
+    "telephone", "telefono", "teléfono", "móvil", "movil", "celular", "cel", "celu", "smartphone",
+})  # fmt: skip
+_BESIDE_VALUES = frozenset({
+    "buy", "drink", "evening", "goal", "home", "key", "like", "morning", "place", "price", "want",
+})  # fmt: skip
 _OF_MANY_THINGS = frozenset({
     "insurance", "rent", "bill", "price", "code", "password", "key", "rubbish",
 })  # fmt: skip

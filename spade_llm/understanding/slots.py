@@ -37,6 +37,7 @@ from spade_llm.understanding.replacement import (
     is_of_other_home,
     lists_of,
     names_other_of_kind,
+    without_aside,
 )
 from spade_llm.understanding.substitution import (
     CLASSES,
@@ -252,10 +253,14 @@ _RELATIONS = (
     ),
     # Profession.
     _relation(
-        rf"{_I_HAVE} (?:become|became|(?:re)?trained as|(?:re)?qualified as) (?P<new>an? [\w -]+)"
-        r"|me (?:he )?(?:hice|hecho|form[eé] como|recicl[eé] como) (?P<new2>[\w-]+)",
-        r"(?:i work as|i['’]m|i am|my job is) (?P<value>an? [\w -]+?)(?= (?:at|in|for|with)\b|$)"
-        r"|(?:(?:yo )?soy|trabajo (?:de|como)) (?P<value2>[\w-]+)",
+        rf"{_I_HAVE} (?:become|became|(?:re)?trained as|(?:re)?qualified as|started work(?:ing)? as"
+        r"|(?:got|landed) (?:a |the )?(?:new )?job as) (?P<new>an? [\w -]+)"
+        r"|(?:me (?:he )?(?:hice|hecho|form[eé] como|recicl[eé] como|contrataron (?:de|como))"
+        r"|(?:empec[eé]|he empezado) a trabajar (?:de|como)|(?:trabajo|curro|laburo) (?:de|como))"
+        r" (?P<new2>[\w-]+)",
+        r"(?:i work as|i['’]m(?: employed as)?|i am|my job is) (?P<value>an? [\w -]+?)"
+        r"(?= (?:at|in|for|with)\b|$)"
+        r"|(?:(?:yo )?soy|(?:trabajo|curro|laburo) (?:de|como)) (?P<value2>[\w-]+)",
         "profession",
         "profession",
     ),
@@ -398,7 +403,8 @@ def of_relation(text: str, every: Sequence[str]) -> Statement | None:
         if not (new := _group(relation.announced.match(bare), "new")):
             continue
         for one in reversed(every):
-            old = None if is_denial(one) else _group(relation.told.match(one), "value")
+            told = relation.told.match(without_aside(one))
+            old = None if is_denial(one) else _group(told, "value")
             if old and old[0].lower() != new[0].lower() and _are_of_kind(relation, new[0], old[0]):
                 return with_part(one, *old[1], new[0])
     return None
@@ -741,6 +747,8 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
     if not does or not (found or does["now"] or does["behind"]):
         return None
     new = does["new"]
+    if _NO_THING.search(new):
+        return None
     # "I have a cat now" says nothing of the dog.
     of_kind = CLASSES | {"medicine"} if found else CLASSES - {"animal", "pet"}
     reason = REASON.search(whole) if found else None
@@ -776,6 +784,10 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
         ]
     changed = [one for one in fitting if one]
     return with_other_parts(changed[0], whole) if len(changed) == 1 else None
+
+
+_NO_THING = LazyPattern(r"^[a-z]+ing (?:the|my|our|an?)\b| (?:for|as) (?:my|our)\b", _I)
+"""An activity, or a thing that names its purpose: `switched to a latte for my coffee`."""
 
 
 def _instead_of_named(new: str, reason: str, known: Sequence[str]) -> Statement | None:

@@ -42,7 +42,7 @@ from spade_llm.understanding.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     _Values = tuple[tuple[int, int], ...]
     Spans = Mapping[ValueType, _Values]
@@ -283,6 +283,8 @@ def _numbers_in_place_of(text: str, spans: _Values, earlier: str) -> _Values:
     # "Leo is 7" tells nothing of "two kids", and a price nothing of "vegan for two years".
     is_of_being = _begins_with_being(text, earlier)
     lasting = [one.span("number") for one in _DURATION.finditer(earlier)]
+    if not _SECONDS.search(text):
+        lasting += [one.span() for one in _SECONDS.finditer(earlier)]
     if _DURATION.search(text) or _ONLY_DURATION.match(text):
         lasting = []
     return tuple(
@@ -292,6 +294,7 @@ def _numbers_in_place_of(text: str, spans: _Values, earlier: str) -> _Values:
     )
 
 
+_SECONDS = LazyPattern(r"\b\w+(?= (?:seconds?|minutes?|segundos?|minutos?)\b)", _I)
 _ONLY_DURATION = LazyPattern(
     r"^(?:it['’]?s |es |son )?[\w.,]+ (?:years?|months?|weeks?|days?|hours?|a[ñn]os?|mes(?:es)?"
     r"|semanas?|d[ií]as?|horas?)$",
@@ -470,8 +473,10 @@ def with_types(
         # "He turned 7 on Friday" says when, which "he is 6" does not.
         types = {kind: spans for kind, spans in types.items() if kind not in DATED}
     extra = types.keys() - before.keys()
-    if ValueType.NUMBER in extra and types.keys() & before.keys() <= DATED:
-        # "Mia turns 10 on Sunday" tells nothing of "Mia swims on Mondays".
+    shared = types.keys() & before.keys()
+    if ValueType.NUMBER in extra and (shared <= DATED or _is_before_names(types, shared)):
+        # "Mia turns 10 on Sunday" tells nothing of "Mia swims on Mondays", and "I pay 17 for
+        # Netflix" nothing of "my wife is called Ann".
         return None
     if extra:
         # "Friday at 11" instead of "Wednesday": the whole expression takes the place.
@@ -485,6 +490,11 @@ def with_types(
     if text == earlier:
         return None
     return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def _is_before_names(types: Spans, shared: Set[ValueType]) -> bool:
+    """Check whether names are all that would be replaced, and a number stands before them."""
+    return shared == {ValueType.NAME} and types[ValueType.NUMBER] < types[ValueType.NAME]
 
 
 def _names_behind_same_word(earlier: str, before: Spans, new: str, types: Spans) -> Spans:

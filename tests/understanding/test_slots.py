@@ -216,3 +216,80 @@ def test_a_value_that_does_not_fit_the_old_words_is_told_in_its_own(
 
     assert earlier not in current
     assert holds in current
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message", "holds"),
+    [
+        ("My rent is £925, bills not included", "I'm paying $1,450 rent now", "1,450"),
+        ("Mortgage is done in 2031, can't wait", "my mortgage runs until 2044 now", "2044"),
+        (
+            "Octopus sends me the electric bill",
+            "moved our power over to Duke Energy, cheaper tariff",
+            "Duke",
+        ),
+        ("My roommate's name is Tom", "Keisha's my roommate now", "Keisha"),
+        (
+            "I'm O negative, found out when I gave blood",
+            "they retested my blood, I'm AB positive",
+            "AB positive",
+        ),
+        ("Shoe size: 7", "fix my shoe size: it's 8, feet grew after the baby", "size is 8"),
+        ("Lasagne is my favourite food", "hmm, fix my favourite food: it's ramen", "ramen"),
+        ("I graduated in 2009", "got my graduation year wrong, it was 2016", "2016"),
+        ("I'm 41, feeling every year of it", "got that wrong, 42 since last Tuesday", "42"),
+        ("My bestie is Callum", "new best mate: Tasha", "Tasha"),
+        ("I use a Pixel 8 as my phone", "upgraded my phone to a Galaxy S23", "Galaxy"),
+        (
+            "I'm saving for a camper van, it's taking forever",
+            "changed my savings goal to a new kitchen",
+            "kitchen",
+        ),
+        ("I practise the cello every evening", "switched to playing the banjo", "banjo"),
+        (
+            "Mi grupo sanguíneo es A positivo",
+            "corrige mi grupo sanguíneo: es cero negativo",
+            "cero negativo",
+        ),
+        (
+            "Mi correo es lucia@example.org",
+            "actualiza mi correo, es luferro@example.org",
+            "luferro",
+        ),
+        ("Mi vecino se llama Fermín", "tengo vecino nuevo, se llama Anselmo", "Anselmo"),
+        ("La fibra de casa es de Movistar", "mi nuevo proveedor de internet es Digi", "Digi"),
+        ("Tengo el wifi con Movistar", "nos cambiamos a Digi", "Digi"),
+        ("Mi móvil es un Pixel 8", "mi móvil ahora es un Galaxy A54", "Galaxy"),
+        (
+            "Pago hipoteca hasta 2041, qué horror",
+            "el banco me alargó la hipoteca hasta 2037",
+            "2037",
+        ),
+    ],
+)
+def test_another_value_of_a_relation_replaces_the_former_one(
+    earlier: str, message: str, holds: str
+) -> None:
+    current = statements_of([earlier, message])
+
+    assert earlier not in current
+    assert holds in " ".join(current)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message"),
+    [
+        ("The alarm code at my house is 3816", "my 5k time is 31:40 now"),
+        ("Mi pareja se llama Lucía", "ahora pago 17,99 euros por Netflix"),
+        ("My wifi password is tulip-rocket-88", "switched to squash for my sport"),
+        ("I always get a flat white at the coffee shop", "switched to oat milk for my porridge"),
+        ("Mi mejor amigo se llama Gonzalo", "me fichó Cemex"),
+        ("Mi perro se llama Toby", "ahora me llaman Pulga"),
+        ("I take my pills at 7.30, always with food", "switched to having my lunch at 1pm"),
+        ("My flatmate Tom is vegan", "Keisha's my flatmate now"),
+        ("My brother's dog is called Rex", "our dog's called Otis now"),
+        ("Entro al taller a las 7", "la clave del candado del taller es 4472"),
+    ],
+)
+def test_a_value_of_another_relation_replaces_nothing(earlier: str, message: str) -> None:
+    assert earlier in statements_of([earlier, message])
