@@ -475,7 +475,9 @@ def _name_end(words: Sequence[re.Match[str]], first: int) -> int:
     while last < len(words) and _NAME.match(words[last][0]):
         last += 1
     word = re.sub(r"['’]\w+$", "", strip_accents(words[first][0].lower()))
-    is_word = is_function_word(word) or any(map(is_concept, concepts_of(word) - {"origin"}))
+    # "Mía" is a pronoun, "Mia" hardly ever.
+    is_word = is_function_word(word) and not words[first][0].startswith("Mia")
+    is_word = is_word or any(map(is_concept, concepts_of(word) - {"origin"}))
     is_word = is_word or word in _ADVERBS
     is_verb = word in SPANISH_FIRST_PERSON or bool(past_verb(words[first][0].lower()))
     if first == 0 and is_verb and last == 1 and last < len(words):

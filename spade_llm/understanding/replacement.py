@@ -372,6 +372,8 @@ def replaces(new: Statement, old: str) -> bool:
     if new.replaced:
         is_meant = old == new.replaced or _has_departed(new.text, old)
         return is_meant or _is_other_home(new.text, old)
+    if _are_current_and_best(new.text, old):
+        return False
     if _has_next_of_kind(new, old):
         return True
     return not are_about_different_beings(new.text, old) and _replaces_by_rule(new, old)
@@ -411,6 +413,19 @@ def _replaces_by_rule(new: Statement, old: str) -> bool:
     )
 
 
+def _are_current_and_best(new: str, old: str) -> bool:
+    """Check whether one of two texts tells what is being read or watched, and the other one what is
+    liked most: `I'm reading Emma`, `my favourite book is Ulysses`."""
+    return any(
+        _BEING_READ.search(one) and _LIKED_MOST.search(other)
+        for one, other in ((new, old), (old, new))
+    )
+
+
+_BEING_READ = LazyPattern(r"\b(?:reading|watching|halfway|leyendo|viendo|leo|vemos)\b", _I)
+_LIKED_MOST = LazyPattern(r"\b(?:favou?rite|fave?|best|favorit\w+|preferid\w+|que m[aá]s)\b", _I)
+
+
 def _is_other_home(new: str, old: str) -> bool:
     """Check whether a statement tells a home of the speaker, and an older one another home that was
     left open: `the user lives in Madrid` beside `I live in Madrid`."""
@@ -439,23 +454,61 @@ def _has_next_of_kind(new: Statement, old: str) -> bool:
 
 
 def _is_next_of_kind(new: str, old: str) -> bool:
+    shared = features(new).topic & features(old).topic & _ONE_AT_A_TIME
+    if not shared or not _are_present(new, old, shared) or not _are_of_one(new, old, shared):
+        return False
+    new_values, old_values = (_values_of(shared, text) for text in (new, old))
+    if any(map(_is_year, new_values)) != any(map(_is_year, old_values)):
+        # "The mortgage ends in 2031", "the mortgage is 850".
+        return False
+    return bool(new_values and old_values) and not new_values & old_values
+
+
+def _are_present(new: str, old: str, shared: frozenset[str]) -> bool:
+    """Check whether two statements tell what is so, of the same beings."""
     one, other = features(new), features(old)
-    shared = one.topic & other.topic & _ONE_AT_A_TIME
-    if not shared or is_beside(new, old) or names_other_of_kind(new, old):
+    if is_beside(new, old) or one.is_plan or other.is_past:
         return False
     if any(said.is_reported or said.is_negated or said.is_ended for said in (one, other)):
         return False
-    if one.is_plan or other.is_past or (one.beings ^ other.beings) - shared - {"friend"}:
+    return not (one.beings ^ other.beings) - shared - {"friend"}
+
+
+def _are_of_one(new: str, old: str, shared: frozenset[str]) -> bool:
+    """Check whether two statements tell a relation of one thing and bearer."""
+    if names_other_of_kind(new, old):
+        return False
+    if (features(new).concepts ^ features(old).concepts) & _OF_ONE_ONLY:
         return False
     bare = _NOW_FIRST.sub("", new)
     if not shared & _WITH_PERSON - {"name"} and (
         _is_only_one_of_speaker(bare, old) or have_different_bearers(bare, old)
     ):
         return False
-    if shared & _WITH_PERSON and _describes_person(old):
+    if shared & _WITH_PERSON:
+        return not _describes_person(old)
+    is_of_other_kind = shared & _WITH_NUMBER and measures_otherwise(new, old)
+    return not is_of_other_kind and not _is_of_named(bare, old, shared)
+
+
+_OF_ONE_ONLY = frozenset({"password", "teach", "bank", "account"})
+"""Concepts that tell two facts with the same relation apart: the provider of the wifi and its
+password, what a person plays and teaches, what is saved for and where."""
+
+
+def _is_year(value: str) -> bool:
+    return is_year(frozenset({value}))
+
+
+def _is_of_named(new: str, old: str, shared: frozenset[str]) -> bool:
+    """Check whether a statement with a number, day or word is about a named being or thing, and an
+    older one is not: `Ann has the spare key`; `Spotify costs 12`, `Netflix costs 10`."""
+    if shared & _WITH_NAME:
         return False
-    new_values, old_values = (_values_of(shared, text) for text in (new, old))
-    return bool(new_values and old_values) and not new_values & old_values
+    bearer = bearer_of(new) - SPEAKER
+    names = [features(text).values_of(ValueType.NAME) or frozenset() for text in (new, old)]
+    are_two = bool(shared & _WITH_NUMBER) and all(names) and not names[0] & names[1]
+    return bool(bearer - bearer_of(old)) or are_two
 
 
 def _describes_person(text: str) -> bool:
@@ -1712,7 +1765,9 @@ def _has_other_value(new: Statement, old: str, one: Features, other: Features) -
         if before is None or not values - before or not before - values:
             continue
         if kind is ValueType.NUMBER and (
-            one.topic & other.topic <= _JOB or _is_long(values) != _is_long(before)
+            one.topic & other.topic <= _JOB
+            or _is_long(values) != _is_long(before)
+            or measures_otherwise(new.text, old)
         ):
             # "I work from 8 to 15" and "I'm a nurse, floor 5"; a price and a telephone.
             continue
@@ -1729,6 +1784,22 @@ def _has_other_value(new: Statement, old: str, one: Features, other: Features) -
         if is_of_all if kind is ValueType.NAME else not has_other_name:
             return True
     return _takes_turn(new, old, one.topic & other.topic) or _has_other_tail(new, old)
+
+
+def measures_otherwise(new: str, old: str) -> bool:
+    """Check whether one of two texts tells a duration or what was paid, and the other one does not:
+    `I'm 34`, `I've been married for 10 years`; `I wear size 7`, `I paid 60 for new shoes`."""
+    return any(bool(one.search(new)) != bool(one.search(old)) for one in _MEASURES)
+
+
+_MEASURES = (
+    LazyPattern(
+        r"\b(?:for|been \w+|hace|llev(?:o|a|as|amos|an)|durante) (?:about |for |casi |over )?\w+ "
+        r"(?:days?|weeks?|months?|years?|d[ií]as?|semanas?|mes(?:es)?|a[ñn]os?)\b",
+        _I,
+    ),
+    LazyPattern(r"\b(?:paid|bought|spent|compr(?:ado|é|amos)|pagu[eé]|pagado|gast(?:ado|é))\b", _I),
+)
 
 
 def is_year(days: frozenset[str]) -> bool:

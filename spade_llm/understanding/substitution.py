@@ -25,6 +25,7 @@ from spade_llm.understanding.replacement import (
     STEM_CHARS,
     Statement,
     have_different_owners,
+    measures_otherwise,
     names_other_medicine,
 )
 from spade_llm.understanding.spelling import has_respelt_word
@@ -459,6 +460,7 @@ def with_types(
     if (address := _address(new, types)) and (known := _address(earlier, typed_values(earlier))):
         return with_part(earlier, *known, new[slice(*address)])
     types = _without_start(new, _without_owner(new, types))
+    types = _measured_alike(new, earlier, types)
     types = {kind: _joined(new, kind, spans) for kind, spans in types.items()}
     before = {
         kind: _unshared(_joined(earlier, kind, spans), earlier, new)
@@ -490,6 +492,13 @@ def with_types(
     if text == earlier:
         return None
     return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def _measured_alike(text: str, earlier: str, types: Spans) -> Spans:
+    """The values without numbers, if those of an earlier statement are of another kind."""
+    if ValueType.NUMBER not in types or not measures_otherwise(text, earlier):
+        return types
+    return {kind: spans for kind, spans in types.items() if kind != ValueType.NUMBER}
 
 
 def _is_before_names(types: Spans, shared: Set[ValueType]) -> bool:
