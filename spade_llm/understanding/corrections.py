@@ -16,6 +16,7 @@ from spade_llm.understanding.replacement import (
     COPULA,
     EXCLUSIVE,
     INTRODUCES,
+    OF_OWN,
     REASON,
     SECRETS,
     YEAR,
@@ -550,9 +551,6 @@ def of_another(text: str, every: Sequence[str]) -> tuple[Statement, str] | None:
     return None
 
 
-_OF_OWN_KIND = LazyPattern(r"(?:my|our|mi|nuestr[oa]) ", _I)
-
-
 def restated_latest(clause: Clause, latest: str) -> Statement | None:
     """The latest statement with the value of a clause that is nothing but a value: `it's on Friday
     now`, `ahora es Ana`. Pronouns mean what was spoken of last, if that has such a value."""
@@ -564,7 +562,7 @@ def restated_latest(clause: Clause, latest: str) -> Statement | None:
         return None
     value = _value(text)
     types = values_of_part(value)
-    if _OF_OWN_KIND.match(value):
+    if OF_OWN.match(value):
         # "I started playing squash, it's my main sport now".
         return None
     if not types and concepts_of(value) & concepts_of(latest) & _SAME_CLASS:
@@ -1079,7 +1077,7 @@ def _restated_recently(
     verbs |= {one["verb"].lower() for one in _REFLEXIVE.finditer(bare)}
     for one in _misspelt_first(known, text, bare, types):
         # What both name says what is meant, and takes nothing's place; nor does a subject.
-        new = _without_subject(without_known(bare, types, one), name, subject)
+        new = _without_subject(without_known(bare, types, one), subject)
         if _is_of_other_matter(text, name, one) or not verbs <= set(split_words(one)):
             # "Ya solo voy los lunes", "ya pagué a Ana": nothing of what is done with others.
             continue
@@ -1098,17 +1096,16 @@ def _restated_recently(
     return None
 
 
-def _without_subject(types: Spans, name: str, subject: Mention | None) -> Spans:
+def _without_subject(types: Spans, subject: Mention | None) -> Spans:
     """The values without the name with which the clause begins (`Mrs Lacey has moved`), and without
     numbers of its subject (`my 5k time is 31:40`)."""
-    if subject and not name and not subject.start:
-        end = len(subject.text)
-        behind = {kind: spans for kind, spans in types.items() if spans[0][0] >= end}
-        types = behind or types
+    if subject is None:
+        return types
+    if not subject.is_named:
+        end = 0 if subject.start else len(subject.text)
+        return {kind: spans for kind, spans in types.items() if spans[0][0] >= end} or types
     kept = {
-        kind: tuple(
-            span for span in spans if not (name and kind == ValueType.NAME and span[0] == 0)
-        )
+        kind: tuple(span for span in spans if not (kind == ValueType.NAME and span[0] == 0))
         for kind, spans in types.items()
     }
     return {kind: spans for kind, spans in kept.items() if spans}

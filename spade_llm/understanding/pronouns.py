@@ -794,7 +794,7 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
     is_name = bool(_IS_NAME.match(text))
     is_subject = subject and subject.is_being and not (is_name and subject.is_named)
     is_plural = bool(_PLURAL_VERB.match(text))
-    # "Le concedieron el traslado": to Ángela, of whom the verb is not.
+    # "Le concedieron el traslado": Ángela is the object, not the subject.
     is_object = is_of_before and bool(_TO_THEM.match(text))
     if subject and is_subject and (is_object or subject.is_plural == is_plural):
         return _joined(_with_name(subject.text, before), text)

@@ -527,6 +527,7 @@ def without_aside(text: str) -> str:
 
 _ASIDE = LazyPattern(r"[,;] | but | pero ")
 MIN_WORDS = 2
+"""Minimum number of words of a part that is a statement: `Rent's £925`."""
 
 
 def names_other_of_kind(new: str, old: str) -> bool:
@@ -687,7 +688,7 @@ def _values_of(relations: frozenset[str], text: str) -> frozenset[str]:
     said = features(text)
     if relations & _WITH_PERSON:
         return _persons(text)
-    if said.beings - _WITH_WORDS:
+    if said.beings:
         return frozenset()
     if relations & _WITH_NAME:
         first = _FIRST_NAME.match(text)
@@ -703,8 +704,7 @@ def _values_of(relations: frozenset[str], text: str) -> frozenset[str]:
     return frozenset(
         word
         for word in split_words(_BECOMES.sub(" ", text))
-        if kinds
-        if _is_value_of(kinds, word, concepts_of(word))
+        if kinds and _is_value_of(kinds, word, concepts_of(word))
     )
 
 
@@ -779,9 +779,11 @@ _NOUNS_OF_MEMBERS = frozenset({
     "carrera", "grado", "asignatura", "meat", "carne", "phone", "mobile", "cell", "cellphone",
     "telephone", "telefono", "teléfono", "móvil", "movil", "celular", "cel", "celu", "smartphone",
 })  # fmt: skip
+"""Words of the concepts of _WITH_MEMBER that name the relation, and are no value of it."""
 _BESIDE_VALUES = frozenset({
     "buy", "drink", "evening", "goal", "home", "key", "like", "morning", "place", "price", "want",
 })  # fmt: skip
+"""Concepts of words that stand beside the values of _WITH_WORDS."""
 _OF_MANY_THINGS = frozenset({
     "insurance", "rent", "bill", "price", "code", "password", "key", "rubbish",
 })  # fmt: skip

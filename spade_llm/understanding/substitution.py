@@ -284,8 +284,8 @@ def _numbers_in_place_of(text: str, spans: _Values, earlier: str) -> _Values:
     # "Leo is 7" tells nothing of "two kids", and a price nothing of "vegan for two years".
     is_of_being = _begins_with_being(text, earlier)
     lasting = [one.span("number") for one in _DURATION.finditer(earlier)]
-    if not _SECONDS.search(text):
-        lasting += [one.span() for one in _SECONDS.finditer(earlier)]
+    if not _SHORT_DURATION.search(text):
+        lasting += [one.span() for one in _SHORT_DURATION.finditer(earlier)]
     if _DURATION.search(text) or _ONLY_DURATION.match(text):
         lasting = []
     return tuple(
@@ -295,7 +295,8 @@ def _numbers_in_place_of(text: str, spans: _Values, earlier: str) -> _Values:
     )
 
 
-_SECONDS = LazyPattern(r"\b\w+(?= (?:seconds?|minutes?|segundos?|minutos?)\b)", _I)
+_SHORT_DURATION = LazyPattern(r"\b\w+(?= (?:seconds?|minutes?|segundos?|minutos?)\b)", _I)
+"""The number of `30 seconds`, which a code does not replace."""
 _ONLY_DURATION = LazyPattern(
     r"^(?:it['’]?s |es |son )?[\w.,]+ (?:years?|months?|weeks?|days?|hours?|a[ñn]os?|mes(?:es)?"
     r"|semanas?|d[ií]as?|horas?)$",
