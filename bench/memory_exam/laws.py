@@ -36,6 +36,8 @@ PAIRS = 90
 """Pairs of statements of one kind of fact, of two beings."""
 OTHER_KINDS = 900
 """Pairs of statements of two kinds of facts of the speaker, of each language."""
+LOOSE_PAIRS = 3000
+"""Pairs of two of the 83 kinds of facts, of each language."""
 _CONTRACTED = re.compile(r"\b(?P<word>de|a) el\b")
 
 
@@ -359,6 +361,19 @@ def loose_changes(language: Language, _random: Random) -> Iterator[Outcome]:
             yield None if is_right else Broken(messages=(told, between, said), seen=f"{current}")
 
 
+def loose_kinds(language: Language, random: Random) -> Iterator[Outcome]:
+    """A change in the words of a chat leaves the facts of all other kinds, in whatever words."""
+    every = [pair for pair in product(told_kinds(language), repeat=2) if pair[0] is not pair[1]]
+    for one, other in random.sample(every, min(LOOSE_PAIRS, len(every))):
+        told, said = (
+            one.said(random.choice(one.tellings)),
+            other.said(random.choice(other.changes), 1),
+        )
+        kept, current = read_history([told]).current, read_history([told, said]).current
+        is_right = set(kept) <= set(current)
+        yield None if is_right else Broken(messages=(told, said), seen=f"{current}")
+
+
 def requests(language: Language, _random: Random) -> Iterator[Outcome]:
     """A request to forget means the fact that it names, and no other of three."""
     kinds = told_kinds(language)
@@ -391,6 +406,7 @@ LAWS: dict[str, Callable[[Language, Random], Iterator[Outcome]]] = {
         tellings,
         many_facts,
         loose_changes,
+        loose_kinds,
         requests,
     )
 }

@@ -48,6 +48,7 @@ from spade_llm.understanding.replacement import (
     names_other_of_kind,
     qualified_nouns,
     role_in_state,
+    tell_of_two_things,
     tells_own_home,
 )
 from spade_llm.understanding.substitution import LABELLED, units_of
@@ -149,6 +150,7 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
             or less_fitting(asked, one.text) > least_fitting
             or have_different_bearers(one.text, earlier.text)
             or names_other_of_kind(one.text, earlier.text)
+            or any(tell_of_two_things(text, one.text) for text in (earlier.text, asked.whole))
             or names_other_kind(one.text, asked_kinds)
             or only_denies_another(one.text, earlier.text)
         )

@@ -69,6 +69,7 @@ from spade_llm.understanding.replacement import (
     owner_of,
     qualified_nouns,
     replaces,
+    tell_of_two_things,
 )
 from spade_llm.understanding.substitution import outside
 from spade_llm.understanding.vocabulary import (
@@ -98,6 +99,8 @@ MIN_SCORE = 1.5
 word that is rarer than that."""
 CERTAIN_SCORE = 3.5
 """The same, if documents have an answer as well."""
+ASKED_THING_SHARE = 0.75
+"""Minimum score of an answer about the thing that is asked for, as a share of the best one."""
 _SAID = LazyPattern(
     r"^(?:(?:can|could|will|would) you |please )*(?:remind|tell) me\b"
     r"|^¿?(?:me )?(?:puedes |podr[ií]as )?(?:recu[eé]rdame|recordar(?:me)?|decirme|dime)\b"
@@ -358,6 +361,8 @@ def _scored(
             order * one[1],
         ),
     )
+    # "My knee operation is in May" says nothing of the hip scan.
+    scored = _of_asked_thing(asked, scored)
     if not _ALL.search(asked.text) and (verb := _asked_verb(asked)):
         # "I grow leeks there" for "what do I grow on my plot?", not what the plot costs.
         scored = _preferred(asked, scored, lambda text: verb <= stems_of(text))
@@ -381,6 +386,17 @@ def _scored(
     if is_open:
         return scored
     return [one for one in scored if not _is_followed(asked, one, scored)] or scored
+
+
+def _of_asked_thing(
+    asked: Question, scored: list[tuple[float, int, Candidate]]
+) -> list[tuple[float, int, Candidate]]:
+    """The answers without those about another thing than the one that is asked for, if one of the
+    rest is nearly as good."""
+    found = [one for one in scored if not tell_of_two_things(asked.whole, one[2].text)]
+    best = max((points for points, _, _ in scored), default=0.0)
+    is_good = any(points >= ASKED_THING_SHARE * best for points, _, _ in found)
+    return found if is_good else scored
 
 
 def _preferred(

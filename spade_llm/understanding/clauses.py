@@ -508,6 +508,7 @@ def _is_more_of(question: Clause, clause: Clause) -> bool:
 def _clauses_of_sentence(sentence: str) -> list[Clause]:
     """Clauses of a sentence. If one of them is unreal, the whole sentence is."""
     sentence = with_both_told(with_siblings(with_relatives(in_plain_words(sentence))))
+    sentence = _TOPIC_FIRST.sub(r"¿\g<asked> \g<noun>?", sentence)
     if sentence.endswith(("?", "？")) and (parts := _QUESTION_SPLIT.split(sentence, maxsplit=1)):
         parts = [part for part in parts if part and part.strip()]
         if len(parts) == 2 and is_statement(without_lead_in(parts[0])[0]):
@@ -538,6 +539,16 @@ def _clauses_of_sentence(sentence: str) -> list[Clause]:
     before = [] if _CONDITION.match(clauses[unreal].text) else clauses[:unreal]
     rest = sentence if not before else ", ".join(one.text for one in clauses[unreal:])
     return [*before, Clause(text=rest, kind=ClauseKind.UNREAL)]
+
+
+_TOPIC_FIRST = LazyPattern(
+    r"^¿?(?:(?:y|pero|oye),? )*(?P<noun>(?:mis?|el|la|los|las|nuestr[oa]s?) [^\W\d_]+"
+    r"(?: del? (?:(?:la|el|mi) )?[^\W\d_]+)?)(?:, ?¿?(?=[^,?]{3})| ¿?(?!que\b))"
+    r"(?P<asked>(?:(?:a|en|de|con|para|desde) )?(?:d[oó]nde|cu[aá]ndo|c[oó]mo|qu[eé]|cu[aá]l(?:es)?"
+    r"|qui[eé]n|cu[aá]nt[oa]s?)\b[^?]*?) *\?+$",
+    _I,
+)
+"""A question behind what it is about: `y mi hijo, ¿dónde estudia?`"""
 
 
 def _is_imagined(clause: Clause) -> bool:

@@ -226,6 +226,8 @@ class Question:
     """A question and the features by which candidates are compared with it."""
 
     text: str
+    whole: str
+    """Its text with what it does not ask for: the illness for which a medicine is taken."""
     concepts: frozenset[str]
     names: frozenset[str]
     """Words of its names, in lower case."""
@@ -240,7 +242,7 @@ class Question:
     @staticmethod
     def read(text: str) -> Question:
         """The features of a question; of a long text those of its end, where the question is."""
-        text = _WITHOUT_APOSTROPHE.sub(r"\g<word>'s", text[-MAX_QUESTION_CHARS:])
+        whole = text = _WITHOUT_APOSTROPHE.sub(r"\g<word>'s", text[-MAX_QUESTION_CHARS:])
         # The medicine is asked for, not the illness.
         text = _TAKEN_FOR.sub("", text)
         later = _BEFORE_WHAT.search(text)
@@ -263,6 +265,7 @@ class Question:
             expected |= {ValueType.COLOUR}
         return Question(
             text=text,
+            whole=whole,
             concepts=_asked_concepts(_BEFORE.sub(" ", text)),
             names=names_in_question(text),
             expected=frozenset(expected),

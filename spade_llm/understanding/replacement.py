@@ -24,12 +24,14 @@ from spade_llm.understanding.features import (
     is_event,
     is_negated,
     is_sought,
+    is_taste,
 )
-from spade_llm.understanding.pronouns import leading_noun, subject_name
+from spade_llm.understanding.pronouns import leading_noun, noun_phrases, subject_name
 from spade_llm.understanding.reminders import says_done, says_other_done
 from spade_llm.understanding.vocabulary import (
     WEEKDAY_CONCEPTS,
     ValueType,
+    classes,
     concepts_of,
     general,
     is_concept,
@@ -47,6 +49,8 @@ from spade_llm.understanding.vocabulary import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from spade_llm.understanding.pronouns import Mention
 
 _I = re.IGNORECASE
 
@@ -372,10 +376,12 @@ def replaces(new: Statement, old: str) -> bool:
     if new.replaced:
         is_meant = old == new.replaced or _has_departed(new.text, old)
         return is_meant or _is_other_home(new.text, old)
-    if _are_current_and_best(new.text, old):
+    if _are_current_and_best(new.text, old) or tell_of_two_things(new.text, old):
         return False
     if _has_next_of_kind(new, old):
         return True
+    if has_other_topic(new.text, old) and not (is_event(new.text) or is_denial(new.text)):
+        return False
     return not are_about_different_beings(new.text, old) and _replaces_by_rule(new, old)
 
 
@@ -550,6 +556,242 @@ def names_other_of_kind(new: str, old: str) -> bool:
     return bool(one - other and (other - one or one - other - {"home", "work", "office"}))
 
 
+# A clause is compared with each earlier statement in each turn of a conversation.
+@lru_cache(maxsize=5000)
+def tell_of_two_things(new: str, old: str, before: str = "") -> bool:
+    """Check whether two texts are about different things: each names one of which the other does
+    not speak (`my knee operation is in May`, `they moved my hip scan`), or they tell what is so at
+    different places, for different things, or of expressions that exclude each other (`my left
+    eye`, `my right eye`). `before`: the clause before the new one, which names what a pronoun
+    means."""
+    after, earlier = _things_named(new), _things_named(old)
+    if not after and before and _CONTINUES.match(new):
+        new, after = f"{before}; {new}", _things_named(before)
+    one, other = _thing_of_kind(new), _thing_of_kind(old)
+    if one.is_back != other.is_back and (one.is_outward or other.is_outward):
+        return True
+    one_side, other_side = _sides(new), _sides(old)
+    if any(one_side[pair] != other_side[pair] for pair in one_side.keys() & other_side.keys()):
+        return True
+    known, said = concepts_of(old), concepts_of(before) | concepts_of(new)
+    unknown = [one for one in after if not _is_spoken_of(one, known, earlier)]
+    if unknown and any(not _is_spoken_of(one, said, after) for one in earlier):
+        return True
+    are_qualified = any(
+        one.noun == other.noun
+        and one.qualifiers
+        and other.qualifiers
+        and not (one.qualifiers & known or other.qualifiers & said)
+        for one in after
+        for other in earlier
+    )
+    return are_qualified or any(
+        one.noun == other.noun and not one.concepts & known and not other.concepts & said
+        for one in _scopes(new)
+        for other in _scopes(old)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Thing:
+    """A thing that a text names: its noun, and the concepts of its words."""
+
+    noun: str
+    concepts: frozenset[str]
+    words: tuple[frozenset[str], ...] = ()
+    """Concepts of each of its words."""
+    whole: frozenset[str] = frozenset()
+    """Concepts of the expression that its words are together."""
+    qualifiers: frozenset[str] = frozenset()
+    """Concepts of the words beside its noun."""
+
+
+def _is_spoken_of(thing: _Thing, concepts: frozenset[str], others: Sequence[_Thing]) -> bool:
+    """Check whether a text with these concepts, and these things, speaks of a thing."""
+    if any(thing.concepts <= one and concepts & one for one in _ONE_MATTER):
+        return True
+    are_known = thing.whole & concepts or all(word & concepts for word in thing.words)
+    return bool(are_known) or any(thing.concepts & one.concepts for one in others)
+
+
+@lru_cache(maxsize=5000)
+def _sides(text: str) -> Mapping[int, int]:
+    """Which of the two expressions of _OPPOSITES a text has: the place of the pair, and of the
+    expression in it. A text with both has none."""
+    found = {
+        number: [side for side, one in enumerate(pair) if one.search(text)]
+        for number, pair in enumerate(_OPPOSITES)
+    }
+    return {number: sides[0] for number, sides in found.items() if len(sides) == 1}
+
+
+_SEASON = (
+    r"(?:summer|winter|autumn|spring|year|month|week|weekend|holidays?|christmas|easter|verano"
+    r"|invierno|oto[ñn]o|primavera|a[ñn]o|mes|semana|finde|vacaciones|navidad(?:es)?)"
+)
+_SIDE = r"(?= (?:eye|ear|knee|hip|foot|leg|arm|hand|shoulder|ankle|one)\b)"
+_OPPOSITES = tuple(
+    (LazyPattern(rf"\b(?:{first})\b", _I), LazyPattern(rf"\b(?:{second})\b", _I))
+    for first, second in (
+        (rf"left{_SIDE}", rf"right{_SIDE}"),
+        ("izquierd[oa]", "(?<!el )derech[oa]"),
+        ("mi viejo", "mi vieja"),
+        ("(?:was|were) born|nac(?:í|imos|ió|ida|ido)", "gr[eo]w(?:n|ing)? up|me cri[eé]|crecí"),
+        (
+            rf"last {_SEASON}|{_SEASON} pasad[oa]s?",
+            rf"(?:this|next) {_SEASON}|est[ea] {_SEASON}|{_SEASON} que viene",
+        ),
+        (
+            "at home|(?:en|de) (?:mi )?casa",
+            "(?:at|in) (?:work|the office)"
+            "|(?:en|del?) (?:(?:el|mi|la) )?(?:trabajo|curro|laburo|chamba|pega|oficina)",
+        ),
+    )
+)
+"""Expressions of which only one is true of a thing."""
+_CONTINUES = LazyPattern(
+    r"(?:(?:and|so|but|y|pero|as[ií] que|now|ahora|ya) )*(?:it['’]?s|it|that|they['’]re|we['’]re"
+    r"|(?:i|we) (?:pay|have|get)|(?:es|son|est[aá]n?|pago|pagamos|tengo|toma|tomo|vence|queda)\b)",
+    _I,
+)
+
+
+@lru_cache(maxsize=5000)
+def _things_named(text: str) -> tuple[_Thing, ...]:
+    """The things of which a text speaks as known (`the gate`) or as the next of their kind (`a new
+    gate`), and for which it tells a price; neither values nor places."""
+    copula = COPULA.match(text)
+    end = copula.start("tail") if copula else len(text)
+    # "Odio la coliflor": what is liked is a value.
+    articles = _OWN_ARTICLES if is_taste(text) else _DEFINITE
+    phrases = [one for one in noun_phrases(text) if one.start < end and not one.is_named]
+    found = []
+    for number, one in enumerate(phrases):
+        article = text[one.start :].split(maxsplit=1)[0].lower()
+        is_known = article in articles or (article in _INDEFINITE and _NEW.match(one.text))
+        following = next((other for other in phrases[number + 1 :] if not other.is_value), None)
+        is_agent = not (copula or one.start) and _is_agent(text, one, following)
+        is_scope = one.start <= PREPOSITION_CHARS and _CLAUSE.match(text, one.start + len(one.text))
+        is_place = not is_scope and _TO_PLACE.search(text[: one.start])
+        phrase = _NEW.sub("", _ARTICLE.sub("", one.text))
+        if is_known and not (one.is_value or is_agent or is_place) and phrase == phrase.lower():
+            found.append(_thing(phrase, is_spanish=article not in _ENGLISH_ARTICLES))
+    if paid := _PAID_FOR.search(text):
+        found.append(_thing(_ARTICLE.sub("", paid["thing"])))
+    return tuple(one for one in found if one.concepts)
+
+
+def _is_agent(text: str, subject: Mention, following: Mention | None) -> bool:
+    """Check whether the subject of a text does something to what the text is about: `the council
+    moved the bins`."""
+    end = len(subject.text)
+    if _ACTS.match(text, end):
+        return True
+    if following is None:
+        return False
+    return not _NO_OBJECT.search(text[end : text.find(following.text, following.start)])
+
+
+_NEW_FIRST = LazyPattern(r"(?-i:[Nn]ew) (?P<thing>[a-z]{3,})\b(?! \w+ing\b)")
+"""A sentence that begins with what is new: `new laptop, it's a MacBook`."""
+
+
+def _thing(phrase: str, *, is_spanish: bool = False) -> _Thing:
+    spare = general() | light() | _CLASSES
+    words = phrase.split()
+    at = 0 if is_spanish else -1
+    concepts = [concepts_of(word) - spare for word in words]
+    return _Thing(
+        noun=words[at] if words else "",
+        concepts=concepts_of(phrase) - spare,
+        words=tuple(filter(None, concepts)),
+        whole=phrase_concepts(phrase) - spare,
+        qualifiers=frozenset().union(*concepts) - (concepts[at] if concepts else frozenset()),
+    )
+
+
+PREPOSITION_CHARS = 6
+"""A preposition at the beginning of a sentence ends before: `in my book club we …` is no move."""
+_CLAUSE = LazyPattern(r"\w*,? (?!(?:perd[oó]n|sorry|not?)\b)\w+")
+"""Behind the place that a sentence begins with."""
+_CLASSES = frozenset({"room", "bill", "like", "haircolour"})
+"""Concepts of which the members are different things, or which say nothing of a thing."""
+_ENGLISH_ARTICLES = frozenset({"the", "my", "our", "a", "an"})
+_OWN_ARTICLES = frozenset(["my", "our", "mi", "mis", "nuestro", "nuestra"])
+_DEFINITE = _OWN_ARTICLES | {"the", "el", "la", "los", "las", "al", "del"}
+_INDEFINITE = frozenset(["a", "an", "un", "una"])
+_ARTICLE = LazyPattern(r"^(?:the|my|our|el|la|los|las|mis?|nuestr[oa]s?) ", _I)
+_NEW = LazyPattern(r"^(?:new|nuev[oa]) |(?<= )(?:new|nuev[oa]|current|old|actual) ", _I)
+_ACTS = LazyPattern(
+    r" (?:me|nos|les?) (?:l[ao]s?|han?)\b|(?: (?:has|have)|['’](?:s|ve))? \w+ (?:me|us|it|them)\b"
+    r"|(?: has| ha)? (?:says?|said|dice|dijo|dicho)\b",
+    _I,
+)
+"""Behind a subject: what it does to the speaker or to what was spoken of."""
+_ACTS = LazyPattern(
+    r" (?:me|nos|les?) (?:l[ao]s?|han?)\b|(?: (?:has|have)|['’](?:s|ve))? \w+ (?:me|us|it|them)\b"
+    r"|(?: has| ha)? (?:says?|said|dice|dijo|dicho)\b",
+    _I,
+)
+"""Behind a subject: what it does to the speaker or to what was spoken of."""
+_NO_OBJECT = LazyPattern(
+    r"\b(?:has|have|had|gets?|got|is|tiene|lleva|to|in|into|at|as|on|of|for|with|en|al?|de|con|por"
+    r"|para)\b|['’]s |[,;]",
+    _I,
+)
+"""Behind a subject: no verb with an object that it changes."""
+_TO_PLACE = LazyPattern(
+    r"\b(?:to|in|into|at|as|on|near|under|behind|inside|beside|by|en|al?|de|hacia|dentro del?"
+    r"|debajo del?|detr[aá]s del?|junto al?|jug\w+|toc(?:o|a|amos)) $",
+    _I,
+)
+
+
+@lru_cache(maxsize=5000)
+def _scopes(text: str) -> tuple[_Thing, ...]:
+    """The things for which, or the places at which, something is so, with the noun before them:
+    `code` and `gate` of `the code for the gate`; without one at the beginning of a sentence."""
+    found = [*_NOUN_IN_SCOPE.finditer(text), *_FOR_THING.finditer(text)]
+    if first := _SCOPE_FIRST.match(text):
+        found.append(first)
+    copula = COPULA.match(text)
+    # A question asks for no place that it names.
+    end = len(text) if text.endswith("?") else copula.start("tail") if copula else 0
+    scopes = (
+        _Thing(
+            noun=(one.groupdict().get("noun") or "").lower(), concepts=_thing(one["thing"]).concepts
+        )
+        for one in found
+        # "We play cards at the club": it is the place that may change.
+        if not (_AT.search(one[0]) and one.start() and one.end() > end and not _NEW.search(one[0]))
+        and not values_of_part(one["thing"])
+    )
+    return tuple(one for one in scopes if one.concepts and not concepts_of(one.noun) & _AT_VALUES)
+
+
+_AT = LazyPattern(r" (?:at|in|en) ", _I)
+_AT_VALUES = frozenset({"work", "home", "job"})
+"""Concepts of nouns behind which a place is their value: `my job at the bakery`."""
+_SCOPE = (
+    r" (?:(?:the|my|our|an?|el|la|los|las|mis?|nuestr[oa]) )?"
+    r"(?P<thing>(?-i:[a-záéíóúñ])[a-záéíóúñ]{2,}"
+    r"(?: (?!(?:i|we|is|it|are|has)\b)[a-z]+(?= is\b|['’]s\b|:|$| (?:i|we|it)\b))?)"
+)
+_PREPOSITION = "(?:at|in|on|for|of|para|en|del?|al)"
+_SCOPE_FIRST = LazyPattern(
+    rf"^(?:(?:and|y|but|pero) )?(?:{_PREPOSITION}|a(?= (?:la|los|las|mis?) )){_SCOPE}", _I
+)
+_FOR_THING = LazyPattern(
+    r"(?<!^)\b(?:for|para) (?:the|my|our|el|la|mi|nuestr[oa]) (?P<thing>(?-i:[a-z])\w{2,})", _I
+)
+_NOUN_IN_SCOPE = LazyPattern(
+    r"(?:^new|\b(?:the|my|our|an? new|el|la|mi|nuestr[oa]|una? nuev[oa]))"
+    r" (?:(?!new )[a-záéíóúñ-]+ )?"
+    rf"(?!(?:is|are|was|es|son|est[aá])\b)(?P<noun>[a-záéíóúñ-]+) {_PREPOSITION}{_SCOPE}",
+    _I,
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NamedThing:
     """The words that follow a noun: `with Tom` behind `meeting`."""
@@ -660,7 +902,9 @@ _RETURN = LazyPattern(
     _I,
 )
 _OUTWARD = LazyPattern(
-    r"\b(?:outbound|outward) \w+|\b(?:flight|train|trip|journey) out\b|\bde ida\b", _I
+    r"\b(?:outbound|outward) \w+|\b(?:flight|train|trip|journey) out\b|\bde ida\b"
+    r"|\b(?:flight|train|coach|bus|ferry) to\b",
+    _I,
 )
 _AT_PLACES = frozenset({"phone", "email", "address", "number"})
 _THING = r"(?P<thing>(?:(?:my|our|the|mi|el|la|nuestr[oa]) )?[\w-]+)"
@@ -1201,6 +1445,85 @@ def is_unrelated(message: str, clause: str, new: Statement) -> bool:
     what = named - _CODES if named & _CODES else frozenset()
     is_of_other = bool(what) and not what & other.concepts
     return is_of_other or (is_denial(clause) and _denies_another(clause, named, old))
+
+
+def has_other_topic(message: str, old: str) -> bool:
+    """Check whether a message names what it is about, and has nothing in common with an older
+    statement: `turns out I'm allergic to shellfish` gives a salary no other value."""
+    if len(message.split()) < MIN_MATTER_WORDS or _REFERS_BACK.search(message):
+        return False
+    said, before = features(message).concepts, features(old).concepts
+    words = stems_of(_FAVOURITE.sub("", _NEWEST.sub("", message))) & stems_of(old) - light()
+    if words or said & before & classes():
+        return False
+    topic = _matter_of(message)
+    if _AMOUNT.search(message) and not (_AMOUNT.search(old) or before & _PAID):
+        topic |= {"price"}
+    if not topic & before:
+        return bool(topic)
+    own = topic - _OF_MANY_MATTERS
+    former = (_matter_of(old) | before & classes()) - topic
+    return bool(own and former) and not own & before
+
+
+@lru_cache(maxsize=2000)
+def _matter_of(text: str) -> frozenset[str]:
+    """The concepts that tell what a text is about: its relations, and the things that it names."""
+    topic = features(text).topic & _MATTERS
+    things_named = [*_things_named(text)]
+    if new := _NEW_FIRST.match(text):
+        things_named.append(_thing(new["thing"]))
+    named = frozenset().union(*(one.concepts for one in things_named))
+    topic |= named & (things() | _MATTERS)
+    if role := _ROLE_IS.search(text):
+        topic |= concepts_of(role["role"]) & kin()
+    if topic >= _SERVICES:
+        # "I'm with Monzo now" does not tell which service.
+        topic -= _SERVICES
+    return topic.union(*(matter for matter in _ONE_MATTER if topic & matter))
+
+
+_ROLE_IS = LazyPattern(
+    r"(?:^|[,;] |\b(?:and|so|but|y|pero|ahora) )(?:my|our|mi|nuestr[oa]) (?P<role>[\w-]+)"
+    r"(?: de ahora| ahora)? (?:is|are|es|se llama)\b",
+    _I,
+)
+"""A being of the speaker, and what follows tells who it is: `mi doctora es …`."""
+_REFERS_BACK = LazyPattern(
+    r"\b(?:it|them)\b(?!['’])|\b(?!lo dej)(?:me |nos |se |ya )?l[ao]s? (?:he|ha|hemos|han"
+    r"|\w+(?:o|amos|emos|imos|aron|ieron|ó|é))\b",
+    _I,
+)
+"""A pronoun for what was spoken of."""
+MIN_MATTER_WORDS = 3
+"""A shorter message is a value: `no, Hurt`."""
+_AMOUNT = LazyPattern(
+    r"[£$€] ?\d|\d ?(?:euros?|pounds?|quid|dollars?|d[oó]lares|pesos|[£$€])"
+    r"|\d (?:a|per|al|por) (?:month|week|year|mes|semana|a[ñn]o)\b",
+    _I,
+)
+_PAID = frozenset({"price", "rent", "salary", "bill", "subscription", "save", "mortgage", "owe"})
+"""Concepts of what is told in money."""
+_OF_MANY_MATTERS = frozenset({
+    "like", "dislike", "car", "bill", "name", "trip", "age",
+})  # fmt: skip
+"""Concepts that facts of several kinds share."""
+_SERVICES = frozenset({"bank", "insurance", "phone", "wifi"})
+_MATTERS = (_ONE_AT_A_TIME - {"age", "subject", "schoolyear"}) | {
+    "address", "allergy", "birthday", "dislike", "like", "medicine", "music", "numberplate",
+    "parking", "record", "reserve", "shift", "study", "trip", "work",
+}  # fmt: skip
+"""Relations that a message names if it is about them."""
+_ONE_MATTER = (
+    frozenset({"work", "shift"}),
+    frozenset({"birthday", "age"}),
+    frozenset({"doctor", "surgery"}),
+    frozenset({"work", "fire"}),
+    frozenset({"record", "run"}),
+    frozenset({"bestfriend", "friend"}),
+    frozenset({"trip", "flight"}),
+)
+"""Concepts of which one is told by the other."""
 
 
 def _is_of_speaker_alone(text: str) -> bool:

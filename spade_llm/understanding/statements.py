@@ -53,10 +53,12 @@ from spade_llm.understanding.replacement import (
     INTRODUCES,
     Statement,
     are_about_different_beings,
+    has_other_topic,
     is_unrelated,
     lists_of,
     names_other_of_kind,
     replaces,
+    tell_of_two_things,
 )
 from spade_llm.understanding.slots import (
     found_at_last,
@@ -557,7 +559,12 @@ def _statements_of_clause(
     all_known, all_told = known, every
     said = named.text if is_own or _has_verb(text) else ""
     known, remembered = (
-        [one for one in of_person if not (said and _is_apart(said, one, before))]
+        [
+            one
+            for one in of_person
+            if not (said and _is_apart(said, one, before))
+            and not tell_of_two_things(text, one, before)
+        ]
         for of_person in (known, remembered)
     )
     every = [*remembered, *known]
@@ -604,12 +611,13 @@ def _statements_of_related(
     apart = [
         one.replaced
         for one in changed
-        if one.replaced in remembered and is_unrelated(said, clause.text, one)
+        if (one.replaced in remembered and is_unrelated(said, clause.text, one))
+        or (one.replaced and has_other_topic(said, one.replaced))
     ]
     if not apart:
         return found, changing
-    rest = [one for one in remembered if one not in apart]
-    return _statements_of_related(clause, known, rest, before)
+    known, remembered = ([one for one in told if one not in apart] for told in (known, remembered))
+    return _statements_of_related(clause, known, remembered, before)
 
 
 def _end_and_present(text: str) -> list[Statement]:

@@ -37,6 +37,7 @@ class _Table:
     general: frozenset[str]
     classes: frozenset[str]
     things: frozenset[str]
+    relations: frozenset[str]
     apart: frozenset[str]
     """Words that only look like a typo or another form of a word of the table."""
 
@@ -80,6 +81,7 @@ def _table() -> _Table:
         general=frozenset(read["GENERAL"]),
         classes=frozenset(read["classes"]),
         things=frozenset(read["things"]),
+        relations=frozenset(read["relations"]),
         apart=frozenset(read["APART"].split()),
     )
 
@@ -138,6 +140,16 @@ def general() -> frozenset[str]:
 def is_concept(found: str) -> bool:
     """Check whether a member of `concepts_of` is a concept, not the stem of a word without one."""
     return found in _table().words
+
+
+def classes() -> frozenset[str]:
+    """Concepts of which the words are things of one class: `food`, `profession`."""
+    return _table().classes
+
+
+def relations() -> frozenset[str]:
+    """Concepts that tell what is said of a person or thing: `work`, `allergy`."""
+    return _table().relations
 
 
 def things() -> frozenset[str]:

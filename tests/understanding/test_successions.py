@@ -525,3 +525,64 @@ def test_a_fact_of_the_same_matter_is_changed(remembered: str, message: str, hol
 
     assert any(replaces(one, remembered) for one in statements)
     assert any(one.text.startswith(holds) for one in statements)
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        # Each names a thing of which the other one does not speak.
+        ("My knee operation is on 14 April", "they moved my hip scan to 2 June"),
+        ("The code for the front gate is 7719", "the bike shed has a new code, 3062"),
+        ("We pay 1150 a month for the flat", "the garage went up btw, it's now 95 a month"),
+        ("The wine club sends us a box every month", "the veg box comes every fortnight now"),
+        ("La visita del museo es a las 11:30", "la cena la hemos cambiado a las 22:15"),
+        ("El salón lo tenemos de verde oliva", "el dormitorio lo hemos cambiado a azul"),
+        ("Pago 450 lucas de alquiler", "me aumentaron las expensas, ahora son 120 lucas"),
+        ("Los ahorros los tengo en Openbank", "la nómina me la he pasado a ING"),
+        ("Al carro le pongo gasolina magna", "a la moto ahora le pongo premium"),
+        # The same noun, for different things or at different places.
+        ("My locker at the pool is number 48", "they gave me a new locker at work, it's 112"),
+        ("The pin for my sim card is 5083", "just changed the pin on my gym app, it's 6417 now"),
+        ("The combination of my suitcase is 505", "new combination for my bike lock: 831"),
+        ("My debit card ends in 4410", "got a new credit card, that one ends in 9928"),
+        ("La plaza de garaje de casa es la 34", "en el curro me han cambiado la plaza a la 208"),
+        ("Para la tensión tomo enalapril", "para el estómago ahora tomo omeprazol"),
+        # What excludes each other.
+        ("My left eye is minus 2.5", "the right eye has changed to minus 4.75"),
+        ("I was born in Stoke", "I grew up in Truro though"),
+        ("Last summer we went camping in Brittany", "this summer we're off to Slovenia instead"),
+        ("On Monday my train to Leeds leaves at 7:42", "my train back got changed to 18:55"),
+        ("At home we speak Polish", "at work we switched to German"),
+        ("Mi vieja vive en Rosario", "mi viejo se mudó a Mar del Plata"),
+        # A message that says what it is about.
+        ("My salary is £38,500", "turns out it's shellfish I'm allergic to"),
+        ("Best film ever made is Paddington 2", "new laptop, it's a MacBook Air"),
+        ("I rent my place from Mr Hodgson", "doing Japanese on Duolingo instead now"),
+        ("Mi perro se llama Toby", "subieron Netflix a 17,99 euros"),
+        ("Mi película favorita es Amélie", "me fichó Cemex, empecé a trabajar allí el lunes"),
+        ("Este año voy de vacaciones a Menorca", "ahora me llaman Pulga"),
+        ("Mi deporte favorito es el pádel", "cambié de peli favorita, ahora es Relatos salvajes"),
+        ("Voy al gimnasio Basic-Fit", "mi óptica cerró y ahora voy a Multiópticas"),
+        ("On Saturdays I volunteer at the food bank", "I've moved banks, I'm with Monzo now"),
+    ],
+)
+def test_a_change_of_another_thing_leaves_a_fact(told: str, said: str) -> None:
+    assert told in _current(told, said)
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("The code for the front gate is 7719", "the council changed the code to 3062"),
+        ("My locker at the pool is number 48", "they gave me a new locker there, it's 112"),
+        ("My working day is 8 to 4", "they moved my shift to 10 to 6"),
+        ("Our wedding anniversary is on 14 June", "I got our anniversary wrong, it's 3 September"),
+        ("My optician is Specsavers", "moved my glasses prescription to LensCrafters"),
+        ("We're having the party at the club", "in the end we're having it at home"),
+        ("I study law", "make that history"),
+        ("Mi clase de cerámica es el miércoles", "me pasé al grupo de cerámica del lunes"),
+        ("Mi plato preferido es la lasaña", "cambié de comida favorita, ahora es la paella"),
+    ],
+)
+def test_other_words_for_the_same_thing_change_its_fact(told: str, said: str) -> None:
+    assert told not in _current(told, said)
