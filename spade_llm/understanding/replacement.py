@@ -561,7 +561,7 @@ def names_other_of_kind(new: str, old: str) -> bool:
 def tell_of_two_things(new: str, old: str, before: str = "") -> bool:
     """Check whether two texts are about different things: each names one of which the other does
     not speak (`my knee operation is in May`, `they moved my hip scan`), or they tell what is so at
-    different places, for different things, or of expressions that exclude each other (`my left
+    different places or for different things, or have expressions that exclude each other (`my left
     eye`, `my right eye`). `before`: the clause before the new one, which names what a pronoun
     means."""
     after, earlier = _things_named(new), _things_named(old)
@@ -641,6 +641,7 @@ _OPPOSITES = tuple(
             rf"last {_SEASON}|{_SEASON} pasad[oa]s?",
             rf"(?:this|next) {_SEASON}|est[ea] {_SEASON}|{_SEASON} que viene",
         ),
+        ("recycl\\w+|recicl\\w+", "(?:general )?rubbish|trash|garbage|basura"),
         (
             "at home|(?:en|de) (?:mi )?casa",
             "(?:at|in) (?:work|the office)"
@@ -651,9 +652,11 @@ _OPPOSITES = tuple(
 """Expressions of which only one is true of a thing."""
 _CONTINUES = LazyPattern(
     r"(?:(?:and|so|but|y|pero|as[ií] que|now|ahora|ya) )*(?:it['’]?s|it|that|they['’]re|we['’]re"
-    r"|(?:i|we) (?:pay|have|get)|(?:es|son|est[aá]n?|pago|pagamos|tengo|toma|tomo|vence|queda)\b)",
+    r"|(?:i|we) (?:pay|have|get)|(?:es|son|est[aá]n?|pago|pagamos|tengo|toma|tomo|vence|queda"
+    r"|se llama|s?he['’]s|(?:his|her) name)\b)",
     _I,
 )
+"""A clause about the thing of the clause before it."""
 
 
 @lru_cache(maxsize=5000)
@@ -662,34 +665,62 @@ def _things_named(text: str) -> tuple[_Thing, ...]:
     gate`), and for which it tells a price; neither values nor places."""
     copula = COPULA.match(text)
     end = copula.start("tail") if copula else len(text)
-    # "Odio la coliflor": what is liked is a value.
-    articles = _OWN_ARTICLES if is_taste(text) else _DEFINITE
     phrases = [one for one in noun_phrases(text) if one.start < end and not one.is_named]
-    found = []
-    for number, one in enumerate(phrases):
-        article = text[one.start :].split(maxsplit=1)[0].lower()
-        is_known = article in articles or (article in _INDEFINITE and _NEW.match(one.text))
-        following = next((other for other in phrases[number + 1 :] if not other.is_value), None)
-        is_agent = not (copula or one.start) and _is_agent(text, one, following)
-        is_scope = one.start <= PREPOSITION_CHARS and _CLAUSE.match(text, one.start + len(one.text))
-        is_place = not is_scope and _TO_PLACE.search(text[: one.start])
-        phrase = _NEW.sub("", _ARTICLE.sub("", one.text))
-        if is_known and not (one.is_value or is_agent or is_place) and phrase == phrase.lower():
-            found.append(_thing(phrase, is_spanish=article not in _ENGLISH_ARTICLES))
+    objects = [one for one in phrases if one.start and _OBJECT.match(text, one.start)]
+    found = [
+        _thing(one.text, is_spanish=not _ENGLISH_ARTICLE.match(text, one.start))
+        for one in phrases
+        if _is_thing(text, one) and not (one.start == 0 and _is_agent(text, one, objects))
+    ]
+    if not any(one.start == 0 for one in phrases) and (first := _FIRST_THING.match(text)):
+        thing = _thing(first["thing"], is_spanish=first["spanish"] is not None)
+        # "Mine is …", "Ann's …": no thing that is known.
+        found += [thing] if first["article"] or any(map(is_concept, thing.concepts)) else []
     if paid := _PAID_FOR.search(text):
-        found.append(_thing(_ARTICLE.sub("", paid["thing"])))
+        found.append(_thing(paid["thing"]))
     return tuple(one for one in found if one.concepts)
 
 
-def _is_agent(text: str, subject: Mention, following: Mention | None) -> bool:
-    """Check whether the subject of a text does something to what the text is about: `the council
-    moved the bins`."""
-    end = len(subject.text)
-    if _ACTS.match(text, end):
-        return True
-    if following is None:
+def _is_thing(text: str, phrase: Mention) -> bool:
+    """Check whether a noun phrase of a text names a thing that is known, or new; not a value, nor
+    the place where something is."""
+    article = text[phrase.start :].split(maxsplit=1)[0].lower()
+    # "Odio la coliflor": what is liked is a value.
+    known = _OWN_ARTICLES if is_taste(text) else _DEFINITE
+    is_bare = phrase.start == 0 and text.startswith(phrase.text)
+    is_new = article in _INDEFINITE and _NEW.search(phrase.text) and not _is_child(phrase)
+    if not (article in known or is_bare or is_new):
         return False
-    return not _NO_OBJECT.search(text[end : text.find(following.text, following.start)])
+    if typed_values(phrase.text).keys() - {ValueType.COLOUR} or _NAME.search(phrase.text, 1):
+        return False
+    behind = phrase.start + len(phrase.text)
+    is_scope = phrase.start <= PREPOSITION_CHARS and _CLAUSE.match(text, behind)
+    return bool(is_scope) or not _TO_PLACE.search(text[: phrase.start])
+
+
+def _is_child(phrase: Mention) -> bool:
+    """Check whether a being is none of which another one takes the place: `a new girl`."""
+    return bool(concepts_of(phrase.text) & {"child", "daughter", "son", "pupil"})
+
+
+_NAME = LazyPattern(r"[A-ZÁÉÍÓÚÑ][a-záéíóúñ]")
+_FIRST_THING = LazyPattern(
+    r"(?P<article>(?:(?:the|my|our)|(?P<spanish>el|la|mi|nuestr[oa])) )?"
+    r"(?P<thing>(?:[a-záéíóúñ]+ )?[a-záéíóúñ]+)(?: (?:on|of|for|at|de|del|para|con) .{1,30}?)?"
+    r"(?: now| these days| ahora)?(?:['’]s(?! \w+ed\b)| (?:is|are|es|son|now|takes|needs|gets|goes"
+    r"|lives|costs))\b",
+    _I,
+)
+"""The subject of a sentence, with an adjective: `the red bag is …`, `my van takes …`."""
+_OBJECT = LazyPattern(r"(?:the|my|our|an?|el|la|los|las|mis?|nuestr[oa]s?|una?)\b", _I)
+
+
+def _is_agent(text: str, subject: Mention, objects: Sequence[Mention]) -> bool:
+    """Check whether the subject that a text begins with does something to what the text is about:
+    `the council moved the bins`."""
+    end = len(subject.text)
+    verbs = (text[end : text.find(one.text, one.start)] for one in objects[:1])
+    return bool(_ACTS.match(text, end)) or any(not _NO_OBJECT.search(one) for one in verbs)
 
 
 _NEW_FIRST = LazyPattern(r"(?-i:[Nn]ew) (?P<thing>[a-z]{3,})\b(?! \w+ing\b)")
@@ -697,6 +728,8 @@ _NEW_FIRST = LazyPattern(r"(?-i:[Nn]ew) (?P<thing>[a-z]{3,})\b(?! \w+ing\b)")
 
 
 def _thing(phrase: str, *, is_spanish: bool = False) -> _Thing:
+    """The thing that a noun phrase names; in Spanish the noun stands first."""
+    phrase = _NEW.sub("", _ARTICLE.sub("", phrase)).strip().lower()
     spare = general() | light() | _CLASSES
     words = phrase.split()
     at = 0 if is_spanish else -1
@@ -716,18 +749,12 @@ _CLAUSE = LazyPattern(r"\w*,? (?!(?:perd[oó]n|sorry|not?)\b)\w+")
 """Behind the place that a sentence begins with."""
 _CLASSES = frozenset({"room", "bill", "like", "haircolour"})
 """Concepts of which the members are different things, or which say nothing of a thing."""
-_ENGLISH_ARTICLES = frozenset({"the", "my", "our", "a", "an"})
+_ENGLISH_ARTICLE = LazyPattern(r"(?:the|my|our|an?)\b", _I)
 _OWN_ARTICLES = frozenset(["my", "our", "mi", "mis", "nuestro", "nuestra"])
 _DEFINITE = _OWN_ARTICLES | {"the", "el", "la", "los", "las", "al", "del"}
-_INDEFINITE = frozenset(["a", "an", "un", "una"])
+_INDEFINITE = frozenset(["a", "an", "un", "una", "tengo", "tenemos"])
 _ARTICLE = LazyPattern(r"^(?:the|my|our|el|la|los|las|mis?|nuestr[oa]s?) ", _I)
-_NEW = LazyPattern(r"^(?:new|nuev[oa]) |(?<= )(?:new|nuev[oa]|current|old|actual) ", _I)
-_ACTS = LazyPattern(
-    r" (?:me|nos|les?) (?:l[ao]s?|han?)\b|(?: (?:has|have)|['’](?:s|ve))? \w+ (?:me|us|it|them)\b"
-    r"|(?: has| ha)? (?:says?|said|dice|dijo|dicho)\b",
-    _I,
-)
-"""Behind a subject: what it does to the speaker or to what was spoken of."""
+_NEW = LazyPattern(r"\b(?:new|nuev[oa]|current|old|actual)(?: |$)", _I)
 _ACTS = LazyPattern(
     r" (?:me|nos|les?) (?:l[ao]s?|han?)\b|(?: (?:has|have)|['’](?:s|ve))? \w+ (?:me|us|it|them)\b"
     r"|(?: has| ha)? (?:says?|said|dice|dijo|dicho)\b",
@@ -736,7 +763,7 @@ _ACTS = LazyPattern(
 """Behind a subject: what it does to the speaker or to what was spoken of."""
 _NO_OBJECT = LazyPattern(
     r"\b(?:has|have|had|gets?|got|is|tiene|lleva|to|in|into|at|as|on|of|for|with|en|al?|de|con|por"
-    r"|para)\b|['’]s |[,;]",
+    r"|para)\b|['’]s (?!\w+ed\b)|[,;]",
     _I,
 )
 """Behind a subject: no verb with an object that it changes."""
@@ -777,7 +804,7 @@ _SCOPE = (
     r"(?P<thing>(?-i:[a-záéíóúñ])[a-záéíóúñ]{2,}"
     r"(?: (?!(?:i|we|is|it|are|has)\b)[a-z]+(?= is\b|['’]s\b|:|$| (?:i|we|it)\b))?)"
 )
-_PREPOSITION = "(?:at|in|on|for|of|para|en|del?|al)"
+_PREPOSITION = "(?:at|in|on|for|of|with|para|en|del?|al|con)"
 _SCOPE_FIRST = LazyPattern(
     rf"^(?:(?:and|y|but|pero) )?(?:{_PREPOSITION}|a(?= (?:la|los|las|mis?) )){_SCOPE}", _I
 )
@@ -785,8 +812,8 @@ _FOR_THING = LazyPattern(
     r"(?<!^)\b(?:for|para) (?:the|my|our|el|la|mi|nuestr[oa]) (?P<thing>(?-i:[a-z])\w{2,})", _I
 )
 _NOUN_IN_SCOPE = LazyPattern(
-    r"(?:^new|\b(?:the|my|our|an? new|el|la|mi|nuestr[oa]|una? nuev[oa]))"
-    r" (?:(?!new )[a-záéíóúñ-]+ )?"
+    r"(?:^|^new |\b(?:the|my|our|an? new|el|la|mi|nuestr[oa]|una? nuev[oa]) )"
+    r"(?:(?!new )[a-záéíóúñ-]+ )?"
     rf"(?!(?:is|are|was|es|son|est[aá])\b)(?P<noun>[a-záéíóúñ-]+) {_PREPOSITION}{_SCOPE}",
     _I,
 )

@@ -12,6 +12,7 @@ from spade_llm.understanding.answers import (
     group_statements,
     with_closed,
 )
+from spade_llm.understanding.clauses import split_clauses
 from spade_llm.understanding.questions import Candidate
 from spade_llm.understanding.statements import choose_successor, read_history, statements_of
 from spade_llm.understanding.vocabulary import concepts_of, general, kin, things, words_of
@@ -804,6 +805,39 @@ def test_what_was_told_later_of_another_thing_does_not_come_first(
     found = find_answers(question, _told((first,), (later,)))
 
     assert later not in [one.text for one in found[:1]]
+
+
+@pytest.mark.parametrize(
+    ("told", "other", "question"),
+    [
+        (
+            "I've got a hamster called Biscuit",
+            "The new guinea pig is called Mortimer",
+            "what's my hamster called?",
+        ),
+        (
+            "They gave me a new locker at work, it's 112",
+            "My locker at the pool is number 48",
+            "what number is my locker at work?",
+        ),
+        (
+            "On Monday my train to Leeds leaves at 7:42",
+            "My train back from Leeds got changed to 18:55",
+            "what time's my train to Leeds?",
+        ),
+        (
+            "Para la tensión tomo enalapril",
+            "Para el estómago ahora tomo omeprazol",
+            "¿qué tomo para la tensión?",
+        ),
+        ("Mi hijo estudia en Lisboa", "Mi hija estudia en Salamanca", "y mi hijo, ¿dónde estudia?"),
+    ],
+)
+def test_the_thing_that_is_asked_for_answers(told: str, other: str, question: str) -> None:
+    for texts in ((told, other), (other, told)):
+        asked = split_clauses(question)[-1].text
+
+        assert find_answers(asked, _told(texts))[0].text == told
 
 
 def test_the_name_of_a_boat_and_the_end_of_a_job_are_no_news_of_others() -> None:

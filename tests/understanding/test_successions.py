@@ -540,6 +540,11 @@ def test_a_fact_of_the_same_matter_is_changed(remembered: str, message: str, hol
         ("Pago 450 lucas de alquiler", "me aumentaron las expensas, ahora son 120 lucas"),
         ("Los ahorros los tengo en Openbank", "la nómina me la he pasado a ING"),
         ("Al carro le pongo gasolina magna", "a la moto ahora le pongo premium"),
+        ("Rent on the flat is 890", "rent on my workshop is 260 now"),
+        ("The electric bill is about 74 a month", "water bill's gone up, that's 39 a month now"),
+        ("La maleta gris es la mía", "la maleta naranja es de Jaime"),
+        ("La basura la recogen los miércoles", "el reciclaje lo cambiaron a los sábados"),
+        ("Mi psicóloga se llama Amparo", "tengo fisio nuevo, se llama Unai"),
         # The same noun, for different things or at different places.
         ("My locker at the pool is number 48", "they gave me a new locker at work, it's 112"),
         ("The pin for my sim card is 5083", "just changed the pin on my gym app, it's 6417 now"),
@@ -574,6 +579,10 @@ def test_a_change_of_another_thing_leaves_a_fact(told: str, said: str) -> None:
     ("told", "said"),
     [
         ("The code for the front gate is 7719", "the council changed the code to 3062"),
+        (
+            "I've got my driving test on 11 December",
+            "the test centre cancelled the december one, so it's 22 January",
+        ),
         ("My locker at the pool is number 48", "they gave me a new locker there, it's 112"),
         ("My working day is 8 to 4", "they moved my shift to 10 to 6"),
         ("Our wedding anniversary is on 14 June", "I got our anniversary wrong, it's 3 September"),
