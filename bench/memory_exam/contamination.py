@@ -18,11 +18,13 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from bench.memory_exam.cases import Case, Half, Kind, load
-from spade_llm.understanding.replacement import Statement, replaces
+from spade_llm.understanding.replacement import replaces
 from spade_llm.understanding.statements import read_history, read_message
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from spade_llm.understanding.features import Statement
 
 FACTS = 12
 """Facts of others beside each statement: as many as a message is compared with in an assistant."""

@@ -20,8 +20,8 @@ from spade_llm.search.language import split_sentences
 from spade_llm.search.memory_query import FACT_TYPES, Origin
 from spade_llm.understanding.clause_kinds import ClauseKind
 from spade_llm.understanding.clauses import split_clauses
-from spade_llm.understanding.features import ends, is_changed
-from spade_llm.understanding.replacement import Statement, in_first_person, replaces, restates
+from spade_llm.understanding.features import Statement, ends, is_changed
+from spade_llm.understanding.replacement import in_first_person, replaces, restates
 from spade_llm.understanding.vocabulary import concepts_of, general
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ from spade_llm.understanding.questions import (
     is_about_speaker,
 )
 from spade_llm.understanding.replacement import (
-    COPULA,
     COUPLE,
     FORMER,
     SECRETS,
@@ -36,6 +35,7 @@ from spade_llm.understanding.replacement import (
     owner_of,
     role_in_state,
 )
+from spade_llm.understanding.things import COPULA
 from spade_llm.understanding.vocabulary import (
     MONTHS,
     WEEKDAY_CONCEPTS,

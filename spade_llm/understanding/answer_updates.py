@@ -44,14 +44,16 @@ from spade_llm.understanding.replacement import (
     have_different_owners,
     is_beside,
     is_year,
-    names_other_kind,
-    names_other_of_kind,
-    qualified_nouns,
     role_in_state,
-    tell_of_two_things,
     tells_own_home,
 )
 from spade_llm.understanding.substitution import LABELLED, units_of
+from spade_llm.understanding.things import (
+    names_other_kind,
+    names_other_of_kind,
+    qualified_nouns,
+    tell_of_two_things,
+)
 from spade_llm.understanding.vocabulary import (
     WEEKDAY_CONCEPTS,
     ValueType,

@@ -36,7 +36,7 @@ from spade_llm.understanding.answer_updates import (
     values_of_kind,
 )
 from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
-from spade_llm.understanding.features import ends, features, is_changed, is_negated
+from spade_llm.understanding.features import Statement, ends, features, is_changed, is_negated
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.questions import (
     ASKS_HOW_TO,
@@ -62,16 +62,13 @@ from spade_llm.understanding.replacement import (
     SECRETS,
     SPEAKER,
     WORDS_FOR_MEDICINE,
-    Statement,
     bearer_of,
     key_of_being,
-    names_other_kind,
     owner_of,
-    qualified_nouns,
     replaces,
-    tell_of_two_things,
 )
 from spade_llm.understanding.substitution import outside
+from spade_llm.understanding.things import names_other_kind, qualified_nouns, tell_of_two_things
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,

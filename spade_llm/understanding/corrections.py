@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clause_kinds import ClauseKind, is_statement
-from spade_llm.understanding.features import NOTE, features, is_changed, is_denial
+from spade_llm.understanding.features import NOTE, Statement, features, is_changed, is_denial
 from spade_llm.understanding.pronouns import leading_noun, noun_phrases, subject_name
 from spade_llm.understanding.replacement import (
-    COPULA,
     EXCLUSIVE,
     INTRODUCES,
     OF_OWN,
@@ -21,7 +20,6 @@ from spade_llm.understanding.replacement import (
     SECRETS,
     YEAR,
     YEAR_DIGITS,
-    Statement,
     have_different_owners,
     household_of,
     is_named_aside,
@@ -29,7 +27,6 @@ from spade_llm.understanding.replacement import (
     is_only_one_former,
     is_own_home,
     names_other_medicine,
-    names_other_of_kind,
     replaces,
 )
 from spade_llm.understanding.spelling import is_respelling
@@ -48,6 +45,7 @@ from spade_llm.understanding.substitution import (
     with_types,
     without_known,
 )
+from spade_llm.understanding.things import COPULA, names_other_of_kind
 from spade_llm.understanding.vocabulary import (
     TIME_BEHIND,
     WEEKDAYS,

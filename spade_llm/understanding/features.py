@@ -243,6 +243,19 @@ classes of several beings: they do not make a statement one about another being.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """Something that a person said is so, understandable by itself."""
+
+    text: str
+    is_change: bool = False
+    """It says itself that something has changed."""
+    is_correction: bool = False
+    """It begins as a correction of what was said before: `no, …`, `actually, …`."""
+    replaced: str = ""
+    """Earlier statement that it corrects; empty if none is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
     """Features of a statement that are compared."""
 

@@ -12,17 +12,15 @@ from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clause_kinds import EMOJI, is_statement, lead_in_end
 from spade_llm.understanding.clauses import told_off_the_record
-from spade_llm.understanding.features import NOTE, features, is_changed
+from spade_llm.understanding.features import NOTE, Statement, features, is_changed
 from spade_llm.understanding.plain_sentences import spelled_out
 from spade_llm.understanding.pronouns import is_noun_phrase, leading_noun
 from spade_llm.understanding.replacement import (
     BEARER,
-    COPULA,
     DOES_SPANISH,
     OF_OWN,
     SECRETS,
     SPEAKER,
-    Statement,
     are_two_of_a_kind,
     bearer_of,
     key_of_being,
@@ -33,6 +31,7 @@ from spade_llm.understanding.replacement import (
 from spade_llm.understanding.spelling import plain_spanish
 from spade_llm.understanding.statements import MAX_EARLIER, read_message
 from spade_llm.understanding.substitution import outside
+from spade_llm.understanding.things import COPULA
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,

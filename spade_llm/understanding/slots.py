@@ -20,23 +20,20 @@ from spade_llm.understanding.corrections import (
     is_head,
     with_other_parts,
 )
-from spade_llm.understanding.features import features, is_changed, is_denial
+from spade_llm.understanding.features import Statement, features, is_changed, is_denial
 from spade_llm.understanding.pronouns import antecedent, leading_noun, noun_phrases
 from spade_llm.understanding.replacement import (
     ADDITION,
     BEARER,
-    COPULA,
     INTRODUCES,
     REASON,
     SECRETS,
     SPEAKER,
-    Statement,
     bearer_of,
     have_different_bearers,
     is_of_another,
     is_of_other_home,
     lists_of,
-    names_other_of_kind,
     without_aside,
 )
 from spade_llm.understanding.substitution import (
@@ -50,6 +47,7 @@ from spade_llm.understanding.substitution import (
     with_types,
     without_known,
 )
+from spade_llm.understanding.things import COPULA, names_other_of_kind
 from spade_llm.understanding.vocabulary import (
     RANGE,
     TIME_BEHIND,

@@ -30,6 +30,7 @@ from spade_llm.understanding.corrections import (
 )
 from spade_llm.understanding.features import (
     NOTE,
+    Statement,
     ended_part,
     features,
     is_changed,
@@ -38,7 +39,6 @@ from spade_llm.understanding.features import (
     is_in_general,
     is_scheduled,
 )
-from spade_llm.understanding.lists import change_of_list, may_change_list
 from spade_llm.understanding.pronouns import (
     leading_noun,
     names_introduced,
@@ -47,18 +47,19 @@ from spade_llm.understanding.pronouns import (
     with_person,
     with_role,
 )
-from spade_llm.understanding.reminders import may_say_done, with_done_task
+from spade_llm.understanding.reminders import (
+    change_of_list,
+    may_change_list,
+    may_say_done,
+    with_done_task,
+)
 from spade_llm.understanding.replacement import (
-    COPULA,
     INTRODUCES,
-    Statement,
     are_about_different_beings,
     has_other_topic,
     is_unrelated,
     lists_of,
-    names_other_of_kind,
     replaces,
-    tell_of_two_things,
 )
 from spade_llm.understanding.slots import (
     found_at_last,
@@ -92,6 +93,7 @@ from spade_llm.understanding.successions import (
     successor,
     with_next_child,
 )
+from spade_llm.understanding.things import COPULA, names_other_of_kind, tell_of_two_things
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,

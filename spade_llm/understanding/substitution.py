@@ -15,20 +15,19 @@ from typing import TYPE_CHECKING
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
 from spade_llm.understanding.clause_kinds import FINITE
-from spade_llm.understanding.features import features
+from spade_llm.understanding.features import Statement, features
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
-    COPULA,
     HABIT,
     MIN_PHONE_DIGITS,
     OWNER_FIRST,
     STEM_CHARS,
-    Statement,
     have_different_owners,
     measures_otherwise,
     names_other_medicine,
 )
 from spade_llm.understanding.spelling import has_respelt_word
+from spade_llm.understanding.things import COPULA
 from spade_llm.understanding.vocabulary import (
     MONTHS,
     TYPED,

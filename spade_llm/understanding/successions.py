@@ -22,6 +22,7 @@ from spade_llm.understanding.corrections import (
     whole_phrase,
 )
 from spade_llm.understanding.features import (
+    Statement,
     ended_part,
     ended_parts,
     ended_thing,
@@ -43,7 +44,6 @@ from spade_llm.understanding.pronouns import (
 from spade_llm.understanding.replacement import (
     ADDITION,
     BEFORE_ITEM,
-    COPULA,
     EXCLUSIVE,
     FOR_A_TIME,
     INTRODUCES,
@@ -51,7 +51,6 @@ from spade_llm.understanding.replacement import (
     SPEAKER,
     TITLES,
     WHEN,
-    Statement,
     bearer_of,
     denies_other_thing,
     have_different_bearers,
@@ -75,6 +74,7 @@ from spade_llm.understanding.substitution import (
     with_types,
     without_known,
 )
+from spade_llm.understanding.things import COPULA
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,

@@ -16,10 +16,10 @@ from spade_llm.understanding.corrections import DOES
 from spade_llm.understanding.features import features
 from spade_llm.understanding.forgetting import read_forget_request
 from spade_llm.understanding.questions import Candidate
-from spade_llm.understanding.replacement import COPULA
 from spade_llm.understanding.spelling import plain_spanish
 from spade_llm.understanding.statements import read_history, read_message
 from spade_llm.understanding.substitution import DOSE
+from spade_llm.understanding.things import COPULA
 from spade_llm.understanding.vocabulary import concepts_of, sex_of, typed_values
 from spade_llm.understanding.wording import in_second_person
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from spade_llm.understanding.clause_kinds import ClauseKind
 from spade_llm.understanding.clauses import split_clauses
+from spade_llm.understanding.features import Statement
 from spade_llm.understanding.forgetting import read_forget_request
-from spade_llm.understanding.replacement import Statement, replaces
+from spade_llm.understanding.replacement import replaces
 from spade_llm.understanding.statements import read_message, statements_of
 from spade_llm.understanding.vocabulary import concepts_of, read_table
 from spade_llm.understanding.wording import in_second_person

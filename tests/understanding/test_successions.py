@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from spade_llm.understanding.replacement import Statement, are_two_of_a_kind, replaces
+from spade_llm.understanding.features import Statement
+from spade_llm.understanding.replacement import are_two_of_a_kind, replaces
 from spade_llm.understanding.statements import read_history, read_message
 
 

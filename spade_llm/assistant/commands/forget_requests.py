@@ -42,7 +42,7 @@ from spade_llm.understanding.forgetting import (
     spared,
     without_part,
 )
-from spade_llm.understanding.lists import change_of_list
+from spade_llm.understanding.reminders import change_of_list
 from spade_llm.understanding.statements import statements_of
 from spade_llm.understanding.vocabulary import values_of_part
 from spade_llm.understanding.wording import in_second_person

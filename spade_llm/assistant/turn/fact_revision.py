@@ -30,8 +30,8 @@ from spade_llm.memory.contract import (
 from spade_llm.memory.learning.novelty import topic_stems
 from spade_llm.memory.learning.repeated_facts import says_same
 from spade_llm.search.memory_query import FACT_TYPES, Category, MemoryFilter, MemoryQuery
-from spade_llm.understanding.features import is_changed, is_taste
-from spade_llm.understanding.replacement import Statement, in_first_person, replaces
+from spade_llm.understanding.features import Statement, is_changed, is_taste
+from spade_llm.understanding.replacement import in_first_person, replaces
 from spade_llm.understanding.statements import read_history, read_message
 
 logger = logging.getLogger(__name__)

@@ -17,9 +17,9 @@ from spade_llm.search.memory_query import (
     MemoryQuery,
     SearchMode,
 )
-from spade_llm.understanding.features import Features, features, related_words
+from spade_llm.understanding.features import Features, Statement, features, related_words
 from spade_llm.understanding.forgetting import are_same
-from spade_llm.understanding.replacement import Statement, replaces
+from spade_llm.understanding.replacement import replaces
 
 if TYPE_CHECKING:
     from spade_llm.memory.learning.learning_contract import (

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from spade_llm.providers.model import ContextMessage
     from spade_llm.providers.offline.intents import Intent, OfflineTurn
     from spade_llm.providers.quoted_context import QuotedMemory
-    from spade_llm.understanding.replacement import Statement
+    from spade_llm.understanding.features import Statement
     from spade_llm.understanding.statements import Reading, StatementHistory
 
 
