@@ -365,10 +365,8 @@ def loose_kinds(language: Language, random: Random) -> Iterator[Outcome]:
     """A change in the words of a chat leaves the facts of all other kinds, in whatever words."""
     every = [pair for pair in product(told_kinds(language), repeat=2) if pair[0] is not pair[1]]
     for one, other in random.sample(every, min(LOOSE_PAIRS, len(every))):
-        told, said = (
-            one.said(random.choice(one.tellings)),
-            other.said(random.choice(other.changes), 1),
-        )
+        told = one.said(random.choice(one.tellings))
+        said = other.said(random.choice(other.changes), 1)
         kept, current = read_history([told]).current, read_history([told, said]).current
         is_right = set(kept) <= set(current)
         yield None if is_right else Broken(messages=(told, said), seen=f"{current}")

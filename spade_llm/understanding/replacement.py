@@ -514,10 +514,6 @@ MIN_WORDS = 2
 """Minimum number of words of a part that is a statement: `Rent's £925`."""
 
 
-_NEW_FIRST = LazyPattern(r"(?-i:[Nn]ew) (?P<thing>[a-z]{3,})\b(?! \w+ing\b)")
-"""A sentence that begins with what is new: `new laptop, it's a MacBook`."""
-
-
 def _values_of(relations: frozenset[str], text: str) -> frozenset[str]:
     """The values of a relation of which a person has one at a time, in lower case."""
     said = features(text)
@@ -1066,6 +1062,8 @@ def _matter_of(text: str) -> frozenset[str]:
     return topic.union(*(matter for matter in ONE_MATTER if topic & matter))
 
 
+_NEW_FIRST = LazyPattern(r"(?-i:[Nn]ew) (?P<thing>[a-z]{3,})\b(?! \w+ing\b)")
+"""A sentence that begins with a new thing: `new laptop, it's a MacBook`."""
 _ROLE_IS = LazyPattern(
     r"(?:^|[,;] |\b(?:and|so|but|y|pero|ahora) )(?:my|our|mi|nuestr[oa]) (?P<role>[\w-]+)"
     r"(?: de ahora| ahora)? (?:is|are|es|se llama)\b",
@@ -1086,7 +1084,7 @@ _AMOUNT = LazyPattern(
     _I,
 )
 _PAID = frozenset({"price", "rent", "salary", "bill", "subscription", "save", "mortgage", "owe"})
-"""Concepts of what is told in money."""
+"""Concepts of amounts of money."""
 _OF_MANY_MATTERS = frozenset({
     "like", "dislike", "car", "bill", "name", "trip", "age",
 })  # fmt: skip

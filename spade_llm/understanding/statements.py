@@ -605,8 +605,8 @@ _WAS_CALLED = LazyPattern(r"\b(?:se llamaba|used to be called|was called)\b", _I
 def _statements_of_related(
     clause: Clause, known: Sequence[str], remembered: Sequence[str], before: str
 ) -> tuple[list[Statement], str]:
-    """The same, but a statement of another conversation (`remembered`) is changed only if the
-    clause has to do with it."""
+    """The same, but a statement is changed only if the message is not about something else, and one
+    of another conversation (`remembered`) only if the clause has to do with it."""
     found, changing = _statements_of_clause(clause, known, remembered, before)
     said = f"{before}. {clause.text}" if before else clause.text
     changed = [*found, Statement(text=clause.text, replaced=changing)]
@@ -614,7 +614,7 @@ def _statements_of_related(
         one.replaced
         for one in changed
         if (one.replaced in remembered and is_unrelated(said, clause.text, one))
-        or (one.replaced and has_other_topic(said, one.replaced))
+        or (one.replaced in (*known, *remembered) and has_other_topic(said, one.replaced))
     ]
     if not apart:
         return found, changing

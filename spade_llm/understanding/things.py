@@ -17,6 +17,7 @@ from spade_llm.understanding.vocabulary import (
     is_concept,
     light,
     phrase_concepts,
+    relatives,
     typed_values,
     value_key,
     values_of_part,
@@ -78,9 +79,6 @@ def tell_of_two_things(new: str, old: str, before: str = "") -> bool:
     after, earlier = things_named(new), things_named(old)
     if not after and before and _CONTINUES.match(new):
         new, after = f"{before}; {new}", things_named(before)
-    one, other = _thing_of_kind(new), _thing_of_kind(old)
-    if one.is_back != other.is_back and (one.is_outward or other.is_outward):
-        return True
     one_side, other_side = _sides(new), _sides(old)
     if any(one_side[pair] != other_side[pair] for pair in one_side.keys() & other_side.keys()):
         return True
@@ -121,8 +119,9 @@ def _is_spoken_of(thing: Thing, concepts: frozenset[str], others: Sequence[Thing
     """Check whether a text with these concepts, and these things, speaks of a thing."""
     if any(thing.concepts <= one and concepts & one for one in ONE_MATTER):
         return True
-    are_known = thing.whole & concepts or all(word & concepts for word in thing.words)
-    return bool(are_known) or any(thing.concepts & one.concepts for one in others)
+    if thing.whole & concepts or all(word & concepts for word in thing.words):
+        return True
+    return any(thing.concepts & one.concepts for one in others)
 
 
 @lru_cache(maxsize=5000)
@@ -141,26 +140,40 @@ _SEASON = (
     r"|invierno|oto[ñn]o|primavera|a[ñn]o|mes|semana|finde|vacaciones|navidad(?:es)?)"
 )
 _SIDE = r"(?= (?:eye|ear|knee|hip|foot|leg|arm|hand|shoulder|ankle|one)\b)"
-_OPPOSITES = tuple(
-    (LazyPattern(rf"\b(?:{first})\b", _I), LazyPattern(rf"\b(?:{second})\b", _I))
-    for first, second in (
-        (rf"left{_SIDE}", rf"right{_SIDE}"),
-        ("izquierd[oa]", "(?<!el )derech[oa]"),
-        ("mi viejo", "mi vieja"),
-        ("(?:was|were) born|nac(?:í|imos|ió|ida|ido)", "gr[eo]w(?:n|ing)? up|me cri[eé]|crecí"),
-        (
-            rf"last {_SEASON}|{_SEASON} pasad[oa]s?",
-            rf"(?:this|next) {_SEASON}|est[ea] {_SEASON}|{_SEASON} que viene",
-        ),
-        ("recycl\\w+|recicl\\w+", "(?:general )?rubbish|trash|garbage|basura"),
-        (
-            "at home|(?:en|de) (?:mi )?casa",
-            "(?:at|in) (?:work|the office)"
-            "|(?:en|del?) (?:(?:el|mi|la) )?(?:trabajo|curro|laburo|chamba|pega|oficina)",
-        ),
-    )
+_RETURN = LazyPattern(
+    r"\b(?:return|inbound|connecting) (?:flight|train|trip|journey)\b"
+    r"|\b(?:flight|train|trip|journey|bus|ferry) (?:back|home)\b|\bde (?:vuelta|regreso)\b",
+    _I,
 )
-"""Expressions of which only one is true of a thing."""
+_OUTWARD = LazyPattern(
+    r"\b(?:outbound|outward) \w+|\b(?:flight|train|trip|journey) out\b|\bde ida\b"
+    r"|\b(?:flight|train|coach|bus|ferry) to\b",
+    _I,
+)
+_EXCLUDING = (
+    (rf"left{_SIDE}", rf"right{_SIDE}"),
+    ("izquierd[oa]", "(?<!el )derech[oa]"),
+    ("mi viejo", "mi vieja"),
+    ("(?:was|were) born|nac(?:í|imos|ió|ida|ido)", "gr[eo]w(?:n|ing)? up|me cri[eé]|crecí"),
+    (
+        rf"last {_SEASON}|{_SEASON} pasad[oa]s?",
+        rf"(?:this|next) {_SEASON}|est[ea] {_SEASON}|{_SEASON} que viene",
+    ),
+    ("recycl\\w+|recicl\\w+", "(?:general )?rubbish|trash|garbage|basura"),
+    (
+        "at home|(?:en|de) (?:mi )?casa",
+        "(?:at|in) (?:work|the office)"
+        "|(?:en|del?) (?:(?:el|mi|la) )?(?:trabajo|curro|laburo|chamba|pega|oficina)",
+    ),
+)
+_OPPOSITES = (
+    (_OUTWARD, _RETURN),
+    *(
+        (LazyPattern(rf"\b(?:{first})\b", _I), LazyPattern(rf"\b(?:{second})\b", _I))
+        for first, second in _EXCLUDING
+    ),
+)
+"""Pairs of expressions that exclude each other."""
 _CONTINUES = LazyPattern(
     r"(?:(?:and|so|but|y|pero|as[ií] que|now|ahora|ya) )*(?:it['’]?s|it|that|they['’]re|we['’]re"
     r"|(?:i|we) (?:pay|have|get)|(?:es|son|est[aá]n?|pago|pagamos|tengo|toma|tomo|vence|queda"
@@ -199,7 +212,9 @@ def _is_thing(text: str, phrase: Mention) -> bool:
     # "Odio la coliflor": what is liked is a value.
     known = _OWN_ARTICLES if is_taste(text) else _DEFINITE
     is_bare = phrase.start == 0 and text.startswith(phrase.text)
-    is_new = article in _INDEFINITE and _NEW.search(phrase.text) and not _is_child(phrase)
+    # "A new girl" takes the place of no other.
+    is_relative = bool(concepts_of(phrase.text) & relatives())
+    is_new = article in _INDEFINITE and bool(_NEW.search(phrase.text)) and not is_relative
     if not (article in known or is_bare or is_new):
         return False
     if typed_values(phrase.text).keys() - {ValueType.COLOUR} or _NAME.search(phrase.text, 1):
@@ -207,11 +222,6 @@ def _is_thing(text: str, phrase: Mention) -> bool:
     behind = phrase.start + len(phrase.text)
     is_scope = phrase.start <= PREPOSITION_CHARS and _CLAUSE.match(text, behind)
     return bool(is_scope) or not _TO_PLACE.search(text[: phrase.start])
-
-
-def _is_child(phrase: Mention) -> bool:
-    """Check whether a being is none of which another one takes the place: `a new girl`."""
-    return bool(concepts_of(phrase.text) & {"child", "daughter", "son", "pupil"})
 
 
 _NAME = LazyPattern(r"[A-ZÁÉÍÓÚÑ][a-záéíóúñ]")
@@ -237,7 +247,7 @@ def _is_agent(text: str, subject: Mention, objects: Sequence[Mention]) -> bool:
 def thing_of(phrase: str, *, is_spanish: bool = False) -> Thing:
     """The thing that a noun phrase names; in Spanish the noun stands first."""
     phrase = _NEW.sub("", _ARTICLE.sub("", phrase)).strip().lower()
-    spare = general() | light() | _CLASSES
+    spare = general() | light() | _UNSPECIFIC
     words = phrase.split()
     at = 0 if is_spanish else -1
     concepts = [concepts_of(word) - spare for word in words]
@@ -254,12 +264,12 @@ PREPOSITION_CHARS = 6
 """A preposition at the beginning of a sentence ends before: `in my book club we …` is no move."""
 _CLAUSE = LazyPattern(r"\w*,? (?!(?:perd[oó]n|sorry|not?)\b)\w+")
 """Behind the place that a sentence begins with."""
-_CLASSES = frozenset({"room", "bill", "like", "haircolour"})
+_UNSPECIFIC = frozenset({"room", "bill", "like", "haircolour"})
 """Concepts of which the members are different things, or which say nothing of a thing."""
 _ENGLISH_ARTICLE = LazyPattern(r"(?:the|my|our|an?)\b", _I)
-_OWN_ARTICLES = frozenset(["my", "our", "mi", "mis", "nuestro", "nuestra"])
+_OWN_ARTICLES = frozenset({"my", "our", "mi", "mis", "nuestro", "nuestra"})
 _DEFINITE = _OWN_ARTICLES | {"the", "el", "la", "los", "las", "al", "del"}
-_INDEFINITE = frozenset(["a", "an", "un", "una", "tengo", "tenemos"])
+_INDEFINITE = frozenset({"a", "an", "un", "una", "tengo", "tenemos"})
 _ARTICLE = LazyPattern(r"^(?:the|my|our|el|la|los|las|mis?|nuestr[oa]s?) ", _I)
 _NEW = LazyPattern(r"\b(?:new|nuev[oa]|current|old|actual)(?: |$)", _I)
 _ACTS = LazyPattern(
@@ -328,15 +338,6 @@ _NOUN_IN_SCOPE = LazyPattern(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _NamedThing:
-    """The words that follow a noun: `with Tom` behind `meeting`."""
-
-    noun: str
-    key: frozenset[str]
-    concepts: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _ThingOfKind:
     """The words that tell the thing of a statement from others of its kind."""
 
@@ -346,8 +347,8 @@ class _ThingOfKind:
     telephone number."""
     is_back: bool
     is_outward: bool
-    things: tuple[_NamedThing | None, ...]
-    """Matches of _TOLD_APART."""
+    things: tuple[Thing | None, ...]
+    """Matches of _TOLD_APART: a noun, with words and concepts of what follows it."""
     qualifiers: frozenset[str]
     qualified_subject: Mapping[str, frozenset[str]]
     """`qualified_nouns` of the subject: `I work at the shop of my aunt` is about no shop."""
@@ -363,7 +364,7 @@ def _thing_of_kind(text: str) -> _ThingOfKind:
         contacts=word_concepts(text) & _AT_PLACES,
         is_back=bool(_RETURN.search(text)),
         is_outward=bool(_OUTWARD.search(text)),
-        things=tuple(map(_named_thing, found)),
+        things=tuple(map(_told_apart, found)),
         qualifiers=features(text).concepts & _QUALIFIERS,
         qualified_subject=qualified_nouns(subject[0]) if subject else {},
     )
@@ -393,14 +394,14 @@ def names_other_kind(text: str, kinds: Mapping[str, frozenset[str]]) -> bool:
 
 def _are_told_apart(new: frozenset[str], old: frozenset[str]) -> bool:
     # "Physics" and "chemistry" are of one class.
-    if concepts_of(" ".join(new)) & concepts_of(" ".join(old)) - general() - _OF_CLASSES:
+    if concepts_of(" ".join(new)) & concepts_of(" ".join(old)) - general() - _OF_UNSPECIFIC:
         return False
     # A name may be that of the being that the other text calls by its role.
     are_names = [any(map(str.istitle, words)) for words in (new, old)]
     return are_names[0] == are_names[1]
 
 
-_OF_CLASSES = frozenset({"exercise", "instrument", "medicine", "sport", "study", "subject"})
+_OF_UNSPECIFIC = frozenset({"exercise", "instrument", "medicine", "sport", "study", "subject"})
 """Concepts of classes, which several things of a kind share."""
 _QUALIFIED = LazyPattern(
     r"\b(?:el|la|al|del|mi|una?) (?:(?P<noun>[^\W\d_]{3,}) (?:de|del|para)"
@@ -416,31 +417,21 @@ _QUALIFIED = LazyPattern(
 )
 
 
-def _named_thing(found: re.Match[str] | None) -> _NamedThing | None:
+def _told_apart(found: re.Match[str] | None) -> Thing | None:
     if found is None:
         return None
     thing = found["thing"]
-    noun = (found["noun"] or "").lower()
-    return _NamedThing(noun=noun, key=value_key(thing), concepts=concepts_of(thing))
+    concepts = value_key(thing) | concepts_of(thing)
+    return Thing(noun=(found["noun"] or "").lower(), concepts=concepts)
 
 
-def _are_different(one: _NamedThing | None, other: _NamedThing | None) -> bool:
+def _are_different(one: Thing | None, other: Thing | None) -> bool:
     """Check whether two statements use the same noun for different things."""
     if one is None or other is None or one.noun != other.noun:
         return False
-    return not (one.key & other.key or one.concepts & other.concepts)
+    return not one.concepts & other.concepts
 
 
-_RETURN = LazyPattern(
-    r"\b(?:return|inbound|connecting) (?:flight|train|trip|journey)\b"
-    r"|\b(?:flight|train|trip|journey|bus|ferry) (?:back|home)\b|\bde (?:vuelta|regreso)\b",
-    _I,
-)
-_OUTWARD = LazyPattern(
-    r"\b(?:outbound|outward) \w+|\b(?:flight|train|trip|journey) out\b|\bde ida\b"
-    r"|\b(?:flight|train|coach|bus|ferry) to\b",
-    _I,
-)
 _AT_PLACES = frozenset({"phone", "email", "address", "number"})
 _THING = r"(?P<thing>(?:(?:my|our|the|mi|el|la|nuestr[oa]) )?[\w-]+)"
 _COMPANION_OF = LazyPattern(
@@ -477,4 +468,4 @@ ONE_MATTER = (
     frozenset({"bestfriend", "friend"}),
     frozenset({"trip", "flight"}),
 )
-"""Concepts of which one is told by the other."""
+"""Concepts that imply each other: a fact about one is a fact about the other."""

@@ -37,7 +37,6 @@ class _Table:
     general: frozenset[str]
     classes: frozenset[str]
     things: frozenset[str]
-    relations: frozenset[str]
     apart: frozenset[str]
     """Words that only look like a typo or another form of a word of the table."""
 
@@ -81,7 +80,6 @@ def _table() -> _Table:
         general=frozenset(read["GENERAL"]),
         classes=frozenset(read["classes"]),
         things=frozenset(read["things"]),
-        relations=frozenset(read["relations"]),
         apart=frozenset(read["APART"].split()),
     )
 
@@ -145,11 +143,6 @@ def is_concept(found: str) -> bool:
 def classes() -> frozenset[str]:
     """Concepts of which the words are things of one class: `food`, `profession`."""
     return _table().classes
-
-
-def relations() -> frozenset[str]:
-    """Concepts that tell what is said of a person or thing: `work`, `allergy`."""
-    return _table().relations
 
 
 def things() -> frozenset[str]:
