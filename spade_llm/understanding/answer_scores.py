@@ -199,7 +199,11 @@ def score(asked: Question, candidate: Candidate) -> float:
     said = features(candidate.text)
     shared = _shared(asked, candidate, said)
     named = asked.names & set(split_words(candidate.text))
-    is_same_being = bool(named) or said.beings <= features(asked.text).beings | COUPLE
+    subject = leading_noun(candidate.text)
+    # "Ben got a job" does not tell whether I am out of work.
+    is_of_name = bool(subject and subject.is_named and not said.is_own)
+    is_same_being = not is_of_name and said.beings <= features(asked.text).beings | COUPLE
+    is_same_being = bool(named) or is_same_being
     # The end of studies tells neither a language nor what was studied, and where.
     is_of_what = bool(asked.concepts & _LEARNT or ASKS_WHICH_THING.search(asked.text))
     lasting = {"study"} if is_of_what else set[str]()
@@ -213,7 +217,6 @@ def score(asked: Question, candidate: Candidate) -> float:
     points += _word_points(asked, candidate)
     # "What do I do on Thursdays?": anything that is on that day.
     points += RELATION_SCORE if shared and asked.concepts <= WEEKDAY_CONCEPTS else 0.0
-    subject = leading_noun(candidate.text)
     is_named = subject is not None and value_key(subject.text) & asked.names
     points += SUBJECT_SCORE if is_named or _is_subject(asked, candidate.text) else 0.0
     if (note := NOTE.search(candidate.text)) and shared and shared <= concepts_of(note[0]):
@@ -258,6 +261,8 @@ def less_fitting(asked: Question, text: str) -> float:
     if owned and being and not (being & asked.concepts or asked.names - value_key(owned[0])):
         # "My brother's friend is a butcher" for "what does my brother do?"
         return PENALTY
+    if _has_no_value(asked, text):
+        return PENALTY
     if _WHICH_YEAR.search(asked.text):
         return 0.0 if YEAR.search(text) else SMALL_PENALTY
     if not ASKS_WHICH_THING.search(asked.text):
@@ -274,6 +279,41 @@ def less_fitting(asked: Question, text: str) -> float:
     return of_class + SMALL_PENALTY * sum(map(bool, penalties))
 
 
+def _has_no_value(asked: Question, text: str) -> bool:
+    """Check whether a statement tells no value that a question may ask for: a refused time, a thing
+    of another person, an opinion."""
+    is_refused = _CANNOT_BE_THEN.search(text) and asked.expected & {ValueType.DAY, ValueType.TIME}
+    is_of_another = _OF_ANOTHER.search(text) and not _MINE.search(text)
+    is_opinion = _OPINION.match(text) and ASKS_VALUE.search(asked.text)
+    return bool(
+        is_refused
+        or (is_of_another and _ASKS_MINE.search(asked.text))
+        or (is_opinion and not _ASKS_OPINION.search(asked.text))
+    )
+
+
+_CANNOT_BE_THEN = LazyPattern(
+    r"\b(?:can['’]?t|cannot|couldn['’]?t|won['’]?t) (?:do|make|manage|come) "
+    r"|\bno (?:(?:me|le|les|nos) )?(?:puede[ns]?|pod[ií]an?|pod[eé]mos|viene bien) (?:a|el|los)\b",
+    _I,
+)
+"""A time that is refused: `Greta can't do 9:30`."""
+_OPINION = LazyPattern(
+    r"^(?:(?:the|el|la) )?[\w&-]+(?: [\w&-]+)? (?:was|were|is|are|es|son|era|eran|fue|fueron)"
+    r"(?: (?:so|really|too|absolutely|totally|muy|tan|un))? (?:useless|rubbish|awful|terrible"
+    r"|great|rude"
+    r"|brilliant|lovely|hopeless|crap|shit|expensive|dear|desastre|in[uú]til(?:es)?|car[oa]s?"
+    r"|mal[ií]sim[oa]s?|car[ií]sim[oa]s?|horrible)[\s.!]*$",
+    _I,
+)
+"""An opinion, which tells nothing else: `Barclays were useless`."""
+_ASKS_OPINION = LazyPattern(r"\b(?:how|think|like|opin\w+|qu[eé] tal|c[oó]mo|parec\w+)\b", _I)
+_ASKS_MINE = LazyPattern(
+    r"\b(?:is|are) mine\b|\bcu[aá]l(?:es)? (?:es|son) (?:mi|la m[ií]a|el m[ií]o)", _I
+)
+_MINE = LazyPattern(r"\b(?:mine|my|our|m[ií][ao]s?|mis?)\b", _I)
+_OF_ANOTHER = LazyPattern(r"\b(?:is|are) (?-i:[A-Z])\w+['’]s$|\b(?:es|son) de (?!m[ií]\b)\w+$", _I)
+"""A thing that belongs to another person: `the green suitcase is Kieran's`."""
 _BEING_OF_BEING = LazyPattern(
     r"^(?:my|our) [\w-]+(?: (?-i:[A-Z])[\w-]+)?['’]s (?P<being>[\w-]+)\b"
     r"|^(?:el|la) (?P<being2>[\w-]+) de (?:mi|nuestr[oa]) ",

@@ -35,6 +35,7 @@ from spade_llm.understanding.answer_updates import (
     successor_of_former,
     values_of_kind,
 )
+from spade_llm.understanding.clause_kinds import FINITE
 from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
 from spade_llm.understanding.features import Statement, ends, features, is_changed, is_negated
 from spade_llm.understanding.pronouns import leading_noun
@@ -232,6 +233,7 @@ def find_answers(
         return listed
     candidates = _without_done(candidates, question)
     asked = Question.read(_with_being(question, candidates))
+    asked = replace(asked, names=asked.names | _small_names(asked, candidates))
     if not asked.concepts and not asked.names and not asked.replaced_by:
         return []
     if asked.wants_before:
@@ -362,7 +364,10 @@ def _scored(
     scored = _of_asked_thing(asked, scored)
     if not _ALL.search(asked.text) and (verb := _asked_verb(asked)):
         # "I grow leeks there" for "what do I grow on my plot?", not what the plot costs.
-        scored = _preferred(asked, scored, lambda text: verb <= stems_of(text))
+        # … or an event that ended it: "I'm engaged" for "am I single?".
+        scored = _preferred(
+            asked, scored, lambda text: verb <= stems_of(text) or _has_ended(asked, text)
+        )
     if head := _ASKED_NOUN.match(asked.text):
         # "My seat is 23C" for "what seat am I in on the flight?", not when the flight is.
         noun = stems_of(head["noun"] or head["noun2"])
@@ -383,6 +388,13 @@ def _scored(
     if is_open:
         return scored
     return [one for one in scored if not _is_followed(asked, one, scored)] or scored
+
+
+def _has_ended(asked: Question, text: str) -> bool:
+    """Check whether a statement tells an event that ended what is asked for, and not of another
+    being."""
+    others = bearer_of(text) - SPEAKER - value_key(asked.text)
+    return ends(text, asked.concepts) and not others
 
 
 def _of_asked_thing(
@@ -836,6 +848,24 @@ def _with_being(question: str, candidates: Sequence[Candidate]) -> str:
     return " ".join([question, *(f"(my {one})" for one in beings[:1])])
 
 
+def _small_names(asked: Question, candidates: Sequence[Candidate]) -> frozenset[str]:
+    """Names without a capital in a question: words that stand behind the noun of a being in one of
+    the candidates, as `bex` in `my sister bex is a paramedic`."""
+    words = {one for one in stems_of(asked.text) if not is_concept(one)}
+    return frozenset(
+        found["name"].lower()
+        for candidate in candidates
+        for found in _BEHIND_BEING.finditer(candidate.text)
+        if stems_of(found["name"]) & words and concepts_of(found["noun"]) & kin()
+    )
+
+
+_BEHIND_BEING = LazyPattern(
+    r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[^\W\d_]+) "
+    rf"(?P<name>(?!{FINITE}\b)(?-i:[a-záéíóúñ])[^\W\d_]+(?<!ed)(?<!ing)(?<![^s]s))\b",
+    _I,
+)
+"""A word behind the noun of a being, which is no verb."""
 _TASTES = frozenset({"like", "dislike"})
 _EVENTS = frozenset({"appointment", "exam", "wedding"})
 _DATED = frozenset({"meeting", "trip", "plan", "surgery"})

@@ -81,7 +81,8 @@ _OF_FICTION = LazyPattern(
 """The words of a character: `I'm writing a novel and the narrator says: I'm a surgeon`."""
 _JOKE = LazyPattern(
     r"\b(?:kidding|joking|just a joke|sarcasm|es broma|de broma|bromeando|bromeaba|not true"
-    r"|no es (?:verdad|cierto)|es mentira)\b|/s\b",
+    r"|no es (?:verdad|cierto)|es mentira|april fools?|inocente,? inocente)\b|/s\b"
+    r"|(?:\.\.|…|!) ?(?:mentira|nah|nope|not really|nada que ver|qu[eé] va)\b",
     _I,
 )
 """A joke, or the word for one: no statement of the message counts."""
@@ -99,7 +100,11 @@ _SARCASM = LazyPattern(
     r"|y) (?:i['’]?m|i am"
     r"|yo)\b"
     r"|^(?:oh,? )?(?:yeah|sure|right|s[ií]|claro|ya)\b.*,? (?:obviously|of course|por supuesto"
-    r"|(?<!\w)claro)$",
+    r"|(?<!\w)claro)$"
+    r"|.*\b(?:love|adore|favou?rite|best|great|lovely|brilliant|perfect|encantan?|chiflan?|flipan?"
+    r"|favorit\w+|preferid[oa]s?|mejor|genial|maravilloso)\b.*[🙄🙃]\W*$"
+    r"|.*\b(?:s?he|they) (?:just )?(?:doesn['’]?t|don['’]?t) know it yet\b"
+    r"|.*\b(?:todav[ií]a|a[uú]n) no lo saben?\b",
     _I,
 )
 """`Yeah right, and I'm the king of Spain`: disbelief, not a statement."""
@@ -111,6 +116,20 @@ _IDENTITY = LazyPattern(
     _I,
 )
 """Identities that people claim in jokes."""
+_TURNED_DOWN = LazyPattern(
+    r".*\b(?:offer(?:ed|ing)?|tried to (?:sell|get|make|persuade)|wanted (?:me|us) to|asked (?:me"
+    r"|us)"
+    r" to|they could)\b.*\b(?:turned (?:it|them|him|her|that) down|(?:i|we) said (?:no\b|nope|nah"
+    r"|thanks but)|declined|refused|passed on it|not interested|(?:leave|keep|left|kept) (?:it"
+    r"|things)"
+    r" as (?:it|they) (?:is|are|was|were))"
+    r"|.*\b(?:ofrec\w+|quer[ií]an? (?:vend|met|coloc|que)\w+)\b.*\b(?:(?:dij|he dicho"
+    r"|hemos dicho)\w*"
+    r" que no|rechac\w+|no (?:quise|quisimos|acept\w+)|pas[eé] de|no me interesa|(?:dej\w+"
+    r"|qued\w+) (?:todo )?como est[aá]\w*)\b",
+    _I,
+)
+"""An offer that was not accepted: `they offered me Netflix for 18 and I turned it down`."""
 _IMAGINE = LazyPattern(
     r"^(?:imagine|pretend|picture|imag[ií]n(?:a|ate|e|ese)|finge|haz como)\b", _I
 )
@@ -193,13 +212,15 @@ _SUBJECT = LazyPattern(
 )
 """The subject of a clause that is not the speaker: a pronoun, a name, a noun."""
 _QUOTED_LINE = LazyPattern(r"^[^\S\n]*>.*$", re.MULTILINE)
+_IN_FIRST_PERSON = (
+    r"(?=[^\"”»]*\b(?:i|i['’]m|we|my|me|mi|soy|tengo|vivo|trabajo|estoy)\b)(?:[^\s\"”»]+\s+)"
+)
 _QUOTED_TEXT = LazyPattern(
     r"(?:\b(?:the|that|this) [\w ]{2,30} (?:goes|sings),? |(?<=\A)|(?<=[:,.!?] )|(?<=says )"
-    r"|(?<=said )|(?<=sings )|(?<=dice )|(?<=dijo )"
-    r"|(?<=canta )"
-    r"|(?<=[:.!?]\n))[\"“«](?=[^\"”»]*\b(?:i|i['’]m|we|my|me|mi|soy"
-    r"|tengo|vivo"
-    r"|trabajo|estoy)\b)(?:[^\s\"”»]+\s+){5,}[^\"”»]*[\"”»]",
+    r"|(?<=said )|(?<=sings )|(?<=dice )|(?<=dijo )|(?<=canta )|(?<=[:.!?]\n))"
+    rf"[\"“«]{_IN_FIRST_PERSON}{{5,}}[^\"”»]*[\"”»]"
+    r"|(?:(?<=sings )|(?<=saying )|(?<=reads )|(?<=like )|(?<=pone )|(?<=repite )|(?<=con )"
+    rf"|(?<=canta ))[\"“«]{_IN_FIRST_PERSON}{{2,}}[^\"”»]*[\"”»]",
     _I,
 )
 """A text of several words in quotation marks, in the first person of its own author: a letter, the
@@ -435,7 +456,11 @@ def _split_message(text: str) -> tuple[Clause, ...]:
         for line in text.splitlines()
         # Runs of spaces are one: the patterns below would try each of them.
         for sentence in split_sentences(" ".join(line.split()))
-        for clause in _clauses_of_sentence(sentence)
+        for clause in (
+            [Clause(text=sentence, kind=ClauseKind.UNREAL)]
+            if _TURNED_DOWN.match(sentence) and not is_question(sentence)
+            else _clauses_of_sentence(sentence)
+        )
     ]
     clauses = [
         replace(one, kind=ClauseKind.QUESTION) if _is_more_of(before, one) else one

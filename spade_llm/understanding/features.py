@@ -38,7 +38,9 @@ _ENDED = LazyPattern(
     r"|cancel|avoid|cut out)|(?:tengo|tuve|hay|toca|debo|tenemos) (?:que )?(?:dejar|cancelar"
     r"|vender)"
     r"|(?:got|was|were|been) (?:stolen|nicked|pinched|robbed)"
-    r"|(?:some(?:one|body)|they|thieves)(?:['’]ve| have|['’]s| has)? (?:stole[n]?|nicked|pinched)"
+    r"|(?:some(?:one|body)?(?: [a-z]+){,2}|they|thieves)(?:['’]ve| have|['’]s| has)? (?:stolen?"
+    r"|nicked|pinched)|did(?:n['’]t| not) (?:pull through|survive"
+    r"|make it(?! (?:to|on|in|there|home|back|for)\b))"
     r"|closed (?:my|our|the|that) (?:\w+ )?account|cerr(?:é|ado|amos|aron) (?:la|mi|nuestra) cuenta"
     r"|stopped|quit(?:ted)?|ceased|lost|leaving"
     r"|(?<!\d )(?<!the )left(?! (?:ear|eye|hand|arm|leg|knee|foot|side|ankle|shoulder|hip"
@@ -105,7 +107,7 @@ _PART = LazyPattern(
 )
 """End of a denial: what follows is said apart from it."""
 _ASIDE = LazyPattern(
-    r"\s(?:in|at|on|from|during|last|this|yesterday|today|recently|ago|after|since|years?|months?"
+    r"\s(?:in|at|on|from|outside|through|during|last|this|yesterday|today|recently|ago|after|since|years?|months?"
     r"|weeks?"
     r"|en|desde|durante|hace|ayer|hoy|tras|después|el (?:lunes|martes|mi[eé]rcoles|jueves|viernes"
     r"|s[aá]bado|domingo|mes|a[ñn]o)|la semana|est[ea])\b.*$",
@@ -128,7 +130,8 @@ _PAST_EVENT = LazyPattern(
 _SOME_DAY = r"one of these days|some ?day|sooner or later|cualquier d[ií]a|alg[uú]n d[ií]a"
 _PLAN = LazyPattern(
     rf"\b(?:{_SOME_DAY}"
-    r"|want to|would (?:like|love)|['’]d (?:like|love)|going to|gonna|plan(?:ning)? (?:to"
+    r"|offered (?:me|us)|(?:me|nos) (?:han )?ofreci\w+|want to|would (?:like|love)|['’]d (?:like"
+    r"|love)|going to|gonna|plan(?:ning)? (?:to"
     r"|on)|thinking (?:of|about)|hope to|might|will"
     r"|next (?:week|month|year|summer)|quiero|quisiera|me gustar[ií]a|voy a|vamos a|pienso"
     r"|estoy pensando|planeo)\b",
@@ -222,6 +225,15 @@ _CHANGE = LazyPattern(
 )
 """The statement says itself that something is different now: less of the topic must be common to
 replace an older one then (replacement.py)."""
+_UNCHANGED = LazyPattern(
+    r"(?:\w+n['’]t|\b(?:not|never))(?: (?:yet|even|actually|really|been|ever|officially|i))*"
+    r" (?:move[d]?|change[d]?|switch(?:ed)?|convert(?:ed)?|become|became|transferr?(?:ed)?"
+    r"|relocate[d]?)\b"
+    r"|\b(?:no|nunca|tampoco|ni) (?:(?:todav[ií]a|a[uú]n|lo|la|me|nos|se|le|he|hemos|ha|han) )*"
+    r"(?:cambi|mud|traslad)(?!ar)\w+",
+    _I,
+)
+"""Nothing has changed: `I haven't moved to York`."""
 _SUBJECT = LazyPattern(
     # "A mi prima la han despedido" is about the cousin, like "mi prima …".
     r"^(?:and |but |y |pero )?(?:a (?=[^,;]{3,30} (?:les?|l[ao]s?|se) ))?"
@@ -414,7 +426,7 @@ def is_in_general(text: str) -> bool:
 @lru_cache(maxsize=2000)
 def is_changed(text: str) -> bool:
     """Check whether a statement says itself that something has changed: `now`, `no longer`."""
-    return bool(_CHANGE.search(text))
+    return bool(_CHANGE.search(_UNCHANGED.sub(" ", text)))
 
 
 def is_taste(text: str) -> bool:

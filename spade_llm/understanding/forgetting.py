@@ -338,6 +338,7 @@ _ELLIPTIC = LazyPattern(r"^(?:el|la|los|las) (?=del? )", _I)
 _CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
 _YOUR_MEMORY = r"(?:tus?|your) (?:memoria|recuerdos|notas|memory|notes|records)"
 _OF_MEMORY = LazyPattern(rf"^(?:(?:de|from|out of) )?{_YOUR_MEMORY}$", _I)
+_ANYWHERE = LazyPattern(r"(?:^|\s)(?:(?:in )?here|anywhere|at all|(?:por )?aqu[ií])[\s.!]*$", _I)
 _THAT = LazyPattern(
     rf"^(?: *(?:that|que|about|the|(?:guard|anot|apunt|registr)ad[oa]s?|lo de(?: que)?"
     rf"|(?:(?:de|from) )?{_YOUR_MEMORY}|de que"
@@ -806,7 +807,7 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
     if _IT.match(head.strip()) and (private := _PRIVATE.match(behind.strip())):
         topic = _INTRODUCTION.sub("", private["topic"])
         return ForgetRequest(topic=topic, is_all=True, is_explicit=is_explicit)
-    rest = _OF_MEMORY.sub("", rest)
+    rest = _ANYWHERE.sub("", _OF_MEMORY.sub("", rest)) or "it"
     kept = found["kept"] if (found := _KEPT.search(rest)) else ""
     rest = _KEPT.sub("", rest)
     rest = _without_reason(rest)

@@ -121,6 +121,10 @@ _DOUBLED = LazyPattern(
     _I,
 )
 """Spanish names the person behind the verb as well: `le pago 30 euros a Ana`."""
+_DOUBLED_FIRST = LazyPattern(
+    r"al? (?!m[ií]\b|ti\b|[eé]l\b|ell[ao]s?\b)[\w-]+(?: [\w-]+){,3}? les? [^\W\d_]{2,}", _I
+)
+"""… and before it: `a Ana le compré un reloj`."""
 MAX_WORDS_BEFORE = 6
 """Maximum number of words before a pronoun that means something in an earlier statement."""
 _APART = LazyPattern(
@@ -763,9 +767,14 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     noun = noun[:1].upper() + noun[1:]
     is_owner = pronoun["pronoun"].lower() in ("his", "her")
     rest = _WILL.sub(" will", pronoun["rest"])
+    if noun.endswith("s"):
+        # "Tess's a nurse" would read as hers.
+        rest = _IS.sub(" is", _HAS.sub(" has", rest))
     return f"{noun}'s{rest}" if is_owner else f"{noun}{rest}"
 
 
+_HAS = LazyPattern(r"^['’]s(?= (?:got|had|been|gone|left|become|\w{2,}ed)\b)", _I)
+_IS = LazyPattern(r"^['’]s\b", _I)
 _SPEAKS = LazyPattern(r"^s?he (?:said|says|told|tells|thinks?|thought|asked|asks|texted)\b", _I)
 
 
@@ -977,7 +986,7 @@ def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -
     what it means (`I visit her on Mondays (my late wife)`). If no noun is known, the statement
     before it stands in front of it. `is_next`: the text stands right behind the last of
     `known`, which has what `its` means, if anything of that has."""
-    if not known:
+    if not known or _DOUBLED_FIRST.match(text):
         return text
     if (to_them := _TO_THEM.match(text)) and not _DOUBLED.match(text, to_them.start("le")):
         # "La cafetera es nueva", "le toca revisión": no being of an earlier statement.

@@ -98,13 +98,14 @@ ASKS_WHERE = LazyPattern(
     _I,
 )
 _HOW_MANY = LazyPattern(
-    r"\b(?:how (?:many|much|old|tall|long|far|often|heavy)|(?:what|which) (?:number|size|age)"
+    r"\b(?:how (?:many|much|old|tall|long|far|often|heavy)|(?:what|which) (?:number|size|age"
+    r"|dos(?:e|age))"
     r"|what do(?:es)? (?:\w+ )?\w+ (?:weigh|earn)"
     r"|what(?:['’]s| is) (?:my|our) (?:salary|wage|rent|income|pension)\b"
     r"|cu[aá]l es (?:mi|nuestr[oa]) (?:sueldo|salario|alquiler|pensi[oó]n)\b"
     r"|what(?:['’]s| is) (?:my|the"
     r"|our) (?:\w+ )?number|cu[aá]nt[oa]s?|qu[eé] (?:n[uú]mero"
-    r"|talla|edad))\b",
+    r"|talla|edad|dosis))\b",
     _I,
 )
 ASKS_VALUE = LazyPattern(rf"\b(?:{_WH_ENGLISH}(?:['’]?s)?|{_WH_OTHER}|ad[oó]nde)\b", _I)
@@ -136,6 +137,13 @@ _ALIVE = LazyPattern(r"\b(?:sig[ou]e?n?|est[aá]n?) viv[oa]s?\b", _I)
 _BEFORE_WHAT = LazyPattern(
     r"(?P<before>\b(?:before|antes)) (?:de(?:l| \w+r a)? )?(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[^?]*)", _I
 )
+_BEFORE_FIRST = LazyPattern(
+    r"^\W*(?:(?:and|y|pero),? )*(?P<before>(?:before"
+    r"|antes de) (?-i:[A-ZÁÉÍÓÚÑ])\w+(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?)"
+    r",? ¿?(?P<asked>\w[^?]*?) ?\?*$",
+    _I,
+)
+"""A question behind what it asks for the time before: `before Wendy, who cut my hair?`"""
 _BEFORE_EVENT = LazyPattern(
     r"\b(?P<before>before|antes) (?:(?:my|our|the|i|we|s?he|they|it)\b|de que\b|del? (?:la "
     r"|los )?).*$",
@@ -243,6 +251,7 @@ class Question:
     def read(text: str) -> Question:
         """The features of a question; of a long text those of its end, where the question is."""
         whole = text = _WITHOUT_APOSTROPHE.sub(r"\g<word>'s", text[-MAX_QUESTION_CHARS:])
+        text = _BEFORE_FIRST.sub(r"\g<asked> \g<before>?", text)
         # The medicine is asked for, not the illness.
         text = _TAKEN_FOR.sub("", text)
         later = _BEFORE_WHAT.search(text)

@@ -1072,10 +1072,12 @@ _ROLE_IS = LazyPattern(
 """A being of the speaker, and what follows tells who it is: `mi doctora es …`."""
 _REFERS_BACK = LazyPattern(
     r"\b(?:it|them)\b(?!['’])|\b(?!lo dej)(?:me |nos |se |ya )?l[ao]s? (?:he|ha|hemos|han"
-    r"|\w+(?:o|amos|emos|imos|aron|ieron|ó|é))\b",
+    r"|\w+(?:o|amos|emos|imos|aron|ieron|ó|é))\b"
+    r"|\b(?:our|my) (?:second|third|fourth|fifth) "
+    r"|\bnac(?:ido|i[óo]) (?:el|la|nuestr[oa]) (?:segund|tercer|cuart|quint)[oa]\b",
     _I,
 )
-"""A pronoun for what was spoken of."""
+"""A pronoun for what was spoken of, or the number that follows: `our third was born`."""
 MIN_MATTER_WORDS = 3
 """A shorter message is a value: `no, Hurt`."""
 _AMOUNT = LazyPattern(

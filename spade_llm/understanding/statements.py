@@ -145,7 +145,7 @@ _NOW_PART = LazyPattern(
 _JOKED = LazyPattern(
     r"^(?:(?:no|nah),? )?(?:(?:era|es|estaba de) (?:una )?broma|(?:i(?:['’]m"
     r"| was) )?(?:just )?(?:kidding"
-    r"|joking)|jk)[,.!:;]+ (?P<rest>.+)$",
+    r"|joking)|jk)[,.!:;]+ (?!inocente|april)(?P<rest>.+)$",
     _I,
 )
 _TELLS = LazyPattern(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
-from spade_llm.understanding.clause_kinds import FINITE
+from spade_llm.understanding.clause_kinds import FINITE, THIRD_SPANISH
 from spade_llm.understanding.features import Statement, features
 from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.replacement import (
@@ -405,6 +405,9 @@ def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
     for kind in types.keys() & fitting.keys():
         # The last one: a statement begins with what it is about.
         for start, end in reversed(fitting[kind]):
+            if len(fitting[kind]) > 1 and start < MAX_ARTICLE and _NO_SUBJECT.match(value):
+                # "Now she goes to Park Academy": the one who goes there stays.
+                continue
             is_whole = kind is not ValueType.HANDLE and _has_words(earlier[start:end], old)
             # "The hotmail one" names the whole address.
             if is_whole or (kind is ValueType.HANDLE and _has_a_word(earlier[start:end], old)):
@@ -414,6 +417,12 @@ def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
                     new = _OF_OWNER.sub("", new)
                 return with_part(earlier, start, end, new)
     return None
+
+
+MAX_ARTICLE = 4
+"""Maximum length in characters of an article before the name that a sentence begins with."""
+_NO_SUBJECT = LazyPattern(rf"\s*(?:(?:ahora|ya|now),? )?(?:s?he|they|{THIRD_SPANISH})\b", _I)
+"""A clause about the same subject as the one before it."""
 
 
 def _has_a_word(value: str, text: str) -> bool:

@@ -102,7 +102,7 @@ _I = re.IGNORECASE
 
 MIN_NAMED = 0.5
 """Minimum share of an announcement's concepts that the earlier statement has."""
-MAX_ANNOUNCEMENT_WORDS = 9
+MAX_ANNOUNCEMENT_WORDS = 10
 """A longer part says more than that something has changed."""
 MAX_TOPIC_WORDS = 3
 """Maximum length in words of a complement that is replaced as a whole."""
@@ -173,6 +173,10 @@ _IS_SO = LazyPattern(
     r"^[\w'’ ]{2,30}?(?:['’]s| is| are| was| est[aá]n?| es| feels?| se siente) (?!\w+ing\b)", _I
 )
 """`So Ann is sad`: a state, not what somebody does instead."""
+_KIND_OF_ITEM = (
+    r"(?:an?|the|my|our|una?|el|la|mi|nuestr[oa]) (?-i:[a-záéíóúñ]{2,}) (?=(?-i:[A-ZÁÉÍÓÚÑ]))"
+)
+"""An article and a word before a name: `an old Raleigh`, `una bici Orbea`."""
 _BEHIND_ITEM = (
     r"(?=$|[,.;]| (?:and|y|todos|cada|los|por|a las|desde|para|every|each|on|in|at|with|since|daily"
     r"|twice|once|for)\b)"
@@ -252,6 +256,14 @@ _BARE_END = LazyPattern(
     _I,
 )
 """An end without a noun."""
+_DONE_TODAY = LazyPattern(
+    r"(?:(?:i|we)(?:['’]ve| have)? |just |finally )*(?:cancel|sold|quit|g[ai]ve|left|closed|return"
+    r"|got rid|stopped|binned|ditched)\w*\b.*\b(?:this (?:morning|afternoon)|today)\b"
+    r"|(?:(?:me|nos|he|hemos|hoy) )*(?:cancel|vend|dej|di|dado|dimos|cerr)\w*\b.*"
+    r"\b(?:hoy|esta (?:ma[ñn]ana|tarde))\b",
+    _I,
+)
+"""An end with its day, and not for that day only: `I cancelled Netflix this morning`."""
 _PRESENT = LazyPattern(
     r"^(?:now |ahora )?(?:(?:i|we) (?!like|love|hate|think|feel|know|want|hope|can|will|was|had"
     r"|did)\w+(?<!ed)"
@@ -283,7 +295,8 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
     if not every or len((ended or text).split()) > MAX_ANNOUNCEMENT_WORDS:
         return ""
     is_plan = features(ended).is_plan and not _NO_JOURNEY.search(ended)
-    if ended and (is_plan or FOR_A_TIME.search(ended)):
+    is_for_a_time = FOR_A_TIME.search(ended) and not _DONE_TODAY.match(ended)
+    if ended and (is_plan or is_for_a_time):
         return ""
     of = ended_thing(ended) if ended else _ANNOUNCES.sub(" ", text)
     # "Two of my pupils have left" says nothing of two cats.
@@ -459,7 +472,7 @@ def _without_item(text: str, item: str, others: Sequence[str]) -> str:
     """A statement without one item of a list in it; empty if it stands beside none of the other
     ones."""
     called = r"(?:[\w-]+ ){1,2}(?:called|named|llamad[oa]) "
-    before = rf"{BEFORE_ITEM}(?:{called})?"
+    before = rf"(?:{_KIND_OF_ITEM}|{BEFORE_ITEM}(?:{called})?)"
     every = "|".join(map(re.escape, others))
     one = rf"{before}{re.escape(item)}\b"
     beside = rf"(?P<beside>\b(?:{every})\b(?P<when>{WHEN}))(?:,|,? (?:and|y|e)) {one}"
@@ -512,35 +525,55 @@ def with_next_child(text: str, every: Sequence[str]) -> Statement | None:
         had = _CHILDREN.search(one)
         count = had["count"].lower() if had else ""
         if said and had and said["nth"].lower().startswith(_AFTER[_number(count)]):
-            grown = f"{one[: had.start('count')]}{_next_number(count)}{one[had.end('count') :]}"
+            number, noun = _next_number(count), had["noun"]
+            if number in {"two", "dos"} and one[had.end() :].strip(" .!"):
+                # "A son called Max" is not two of them.
+                continue
+            if number in {"two", "dos"}:
+                noun = "children" if number == "two" else "hijos"
+            grown = f"{one[: had.start()]}{number} {noun}{one[had.end() :]}"
             return Statement(text=f"{grown}; {text}", is_change=True, replaced=one)
     return None
 
 
 def _number(count: str) -> int:
-    """The number that a word or a digit tells: 2 for `two`, `dos` and `2`."""
-    return int(count) if count.isdigit() else _COUNTED.index(count) % len(_COUNTS) + 2
+    """The number that a word or a digit tells: 2 for `two`, `dos` and `2`, 1 for an article."""
+    if count.isdigit():
+        return int(count)
+    return _COUNTED.index(count) % len(_COUNTS) + 2 if count in _COUNTED else 1
 
 
 def _next_number(count: str) -> str:
     """The next number, in the language of a word, or as a digit."""
-    return str(int(count) + 1) if count.isdigit() else _COUNTED[_COUNTED.index(count) + 1]
+    if count.isdigit():
+        return str(int(count) + 1)
+    if count not in _COUNTED:
+        return "dos" if count.startswith("un") else "two"
+    return _COUNTED[_COUNTED.index(count) + 1]
 
 
-_AFTER = {2: ("third", "tercer"), 3: ("fourth", "cuart"), 4: ("fifth", "quint")}
+_AFTER = {
+    1: ("second", "segund"),
+    2: ("third", "tercer"),
+    3: ("fourth", "cuart"),
+    4: ("fifth", "quint"),
+}
 """Beginning of the ordinal that follows a number."""
 _NEXT_CHILD = LazyPattern(
     r"^(?:(?:i|we)(?:['’]ve)?(?: just| finally)* (?:had|welcomed) (?:our|my)"
+    r"|(?:our|my)(?= [a-z]+ (?:child |kid |baby |one )?(?:was born|(?:has )?arrived|is here|came))"
     r"|(?:hemos|he|acabamos de|acabo de) (?:tenido|tener) (?:al?|el|la)"
     r"|(?:tuvimos|tuve) (?:al?|el|la)"
-    r"|(?:ha nacido|naci[óo]) (?:el|la|nuestr[oa])) (?P<nth>third|fourth|fifth|tercer[oa]|cuart[oa]"
-    r"|quint[oa])"
-    r"(?=$|[,.;!:]| (?:child|kid|baby|one|hij[oa]|on|last|yesterday|today|ayer|hoy|el)\b)",
+    r"|(?:ha nacido|naci[óo]) (?:el|la|nuestr[oa])) (?P<nth>second|third|fourth|fifth"
+    r"|segund[oa]|tercer[oa]|cuart[oa]|quint[oa])"
+    r"(?=$|[,.;!:]| (?:child|kid|baby|one|hij[oa]|was|has|is|came|arrived|on|last|yesterday|today"
+    r"|ayer|hoy|el)\b)",
     _I,
 )
 _CHILDREN = LazyPattern(
-    r"\b(?P<count>two|three|four|dos|tres|cuatro|[2-4]) "
-    r"(?:(?:little|lovely|young) )?(?:kids|children|hij[oa]s|ni[ñn][oa]s|peques|cr[ií][oa]s)\b",
+    r"\b(?P<count>one|two|three|four|an?|una?|dos|tres|cuatro|[1-4]) (?:(?:little|lovely|young) )?"
+    r"(?P<noun>kids?|child(?:ren)?|(?:baby )?(?:son|daughter|girl|boy)|hij[oa]s?|ni[ñn][oa]s?"
+    r"|peques?|cr[ií][oa]s?)\b",
     _I,
 )
 
@@ -1051,7 +1084,7 @@ def _topic(statement: str, announcement: str) -> str:
         for word in re.findall(r"[^\W_]+", bare)
         if any(is_concept(one) and one not in general() for one in concepts_of(word))
         and not concepts_of(word) & no_topics
-        and word.lower() not in SPANISH_FIRST_PERSON | {"going", "seeing", "dating"}
+        and word.lower() not in SPANISH_FIRST_PERSON | {"going", "seeing", "dating", "pay", "old"}
         and not (bare.startswith(word) and _SPANISH_VERB.match(word))
         and not value_key(word) & named
     ]

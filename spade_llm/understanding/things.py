@@ -159,6 +159,7 @@ _EXCLUDING = (
         rf"last {_SEASON}|{_SEASON} pasad[oa]s?",
         rf"(?:this|next) {_SEASON}|est[ea] {_SEASON}|{_SEASON} que viene",
     ),
+    ("weekdays?|during the week|entre semana", "weekends?|fin(?:es)? de semana|findes?"),
     ("recycl\\w+|recicl\\w+", "(?:general )?rubbish|trash|garbage|basura"),
     (
         "at home|(?:en|de) (?:mi )?casa",
@@ -264,7 +265,7 @@ PREPOSITION_CHARS = 6
 """A preposition at the beginning of a sentence ends before: `in my book club we …` is no move."""
 _CLAUSE = LazyPattern(r"\w*,? (?!(?:perd[oó]n|sorry|not?)\b)\w+")
 """Behind the place that a sentence begins with."""
-_UNSPECIFIC = frozenset({"room", "bill", "like", "haircolour"})
+_UNSPECIFIC = frozenset({"room", "bill", "price", "like", "haircolour"})
 """Concepts of which the members are different things, or which say nothing of a thing."""
 _ENGLISH_ARTICLE = LazyPattern(r"(?:the|my|our|an?)\b", _I)
 _OWN_ARTICLES = frozenset({"my", "our", "mi", "mis", "nuestro", "nuestra"})

@@ -129,7 +129,7 @@ _SPANISH_VERB = LazyPattern(
 )
 _WORD = LazyPattern(r"[^\W\d_]+")
 _POSSESSIVES = frozenset({"mi", "mis", "mí", "mío", "mía"})
-_NOT_FIRST = frozenset({"como", "era", "caso", "debía", "visto"})
+_NOT_FIRST = frozenset({"como", "era", "caso", "debía", "visto", "pienso"})
 """Verbs as the first verb of a text only: behind it they mean `like` and `was`, or are nouns or of
 another person (`le hago caso`, `lo que me debía`)."""
 _PAST_VERB = LazyPattern(r"(?P<stem>[a-zñ]{2,}?)(?P<ending>(?<![aeid]r)é|í)$")

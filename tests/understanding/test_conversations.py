@@ -1233,6 +1233,111 @@ def _answer(said: list[str], question: str) -> list[str]:
         # What is denied is no answer beside what is so.
         (["I'm allergic to nuts", "I'm not allergic to milk"], "what am I allergic to?", "nuts"),
         (["my name is Pia", "my name is not Ana"], "what's my name?", "Pia"),
+        # Nothing has changed.
+        (
+            ["I live in Hull", "people ask but no, I haven't moved to York"],
+            "where do I live?",
+            "Hull",
+        ),
+        (["vivo en Lugo", "no me he mudado a Vigo, que conste"], "¿dónde vivo?", "Lugo"),
+        (
+            ["I'm a nurse at St Luke's", "a private clinic offered me a job"],
+            "where do I work?",
+            "St Luke's",
+        ),
+        (
+            ["me llamo Nuria", 'el loro no para con "me llamo Curro, me llamo Curro"'],
+            "¿cómo me llamo?",
+            "Nuria",
+        ),
+        # One of two things is over.
+        (
+            ["I've got a Dahon and an old Kona", "some idiot nicked the Dahon outside Aldi"],
+            "do I have a Kona?",
+            "I've got an old Kona",
+        ),
+        (
+            ["I pay for Netflix and Deezer every month", "cancelled Netflix this morning"],
+            "which music app do I pay for?",
+            "I pay for Deezer every month",
+        ),
+        (
+            [
+                "tengo una moto Honda y una bici Orbea",
+                "me han robado la Honda en la puerta de casa",
+            ],
+            "¿de qué marca es mi bici?",
+            "Tengo una bici Orbea",
+        ),
+        (
+            ["we've a cat called Mo and a dog called Ivy", "Mo didn't make it through the night"],
+            "what's the dog called?",
+            "a dog called Ivy",
+        ),
+        # An event ends a state.
+        (["my cousin Bea is single", "Bea got engaged to Tom"], "is Bea single?", "engaged"),
+        (["ando con una chava, Pilar", "Pilar y yo cortamos"], "¿ando con Pilar?", "cortamos"),
+        (
+            ["we have two kids", "our third was born on Monday"],
+            "how many kids do we have?",
+            "three",
+        ),
+        (["tengo una hija", "ha nacido la segunda"], "¿cuántos hijos tengo?", "dos hijos"),
+        (["Caro vive en Lima", "Caro se vino a Cali hace nada"], "¿dónde vive Caro?", "Cali"),
+        # The new value, and not the clause that only says that something changed.
+        (
+            ["meeting with Ada is at 9:30", "Ada can't do 9:30, we've said 11:15"],
+            "what time is the meeting with Ada?",
+            "11:15",
+        ),
+        (
+            ["I'm on 50mg of sertraline", "they've upped my sertraline, I'm on 100mg"],
+            "what dose of sertraline do I take?",
+            "100mg",
+        ),
+        (
+            ["I switched energy supplier, we're with Octopus now"],
+            "who is our energy supplier?",
+            "Octopus",
+        ),
+        (
+            ["my account's with Lloyds", "I've switched to Monzo, Lloyds were useless"],
+            "who do I bank with?",
+            "Monzo",
+        ),
+        (
+            ["la Inés va al colegio San Blas", "la cambiamos de colegio, ahora va al Liceo Dos"],
+            "¿a qué colegio va la Inés?",
+            "La Inés va al colegio Liceo Dos",
+        ),
+        (
+            ["la fibra la tengo con Orange", "me he pasado a Digi, Orange me subía la cuota"],
+            "¿con quién tengo la fibra?",
+            "Digi",
+        ),
+        (
+            ["my sister Jess is a waitress", "Jess got promoted, she's a manager now"],
+            "what does Jess do?",
+            "My sister Jess is a manager now",
+        ),
+        (["mi tío tiene 60 años", "ayer cumplió 61 mi tío, hubo tarta"], "¿qué edad tiene?", "61"),
+        (["cumplí 40 en mayo"], "¿cuántos años tengo?", "40"),
+        # What is the speaker's, and who is meant by a name without a capital.
+        (
+            ["the blue case is mine", "the grey case is Omar's"],
+            "which case is mine?",
+            "blue",
+        ),
+        (
+            ["my brother gus drives lorries for a living", "my sister flo just began as a nurse"],
+            "what's flo's job?",
+            "flo just began",
+        ),
+        (
+            ["at weekends I sleep in till 9.30", "on weekdays I'm up at 5.45"],
+            "what time do I get up at the weekend?",
+            "9.30",
+        ),
     ],
 )
 def test_the_answer_is_what_holds(said: list[str], question: str, answer: str) -> None:
@@ -1283,6 +1388,16 @@ def test_a_statement_about_the_speaker_alone_does_not_answer_who_does_it() -> No
             ["I play hockey for the Otters", "I've quit hockey"],
             "which team did I play for?",
             "Otters",
+        ),
+        (
+            ["my hairdresser is Ines", "Ines left, my hairdresser is Pat now"],
+            "and before Pat, who was my hairdresser?",
+            "Ines",
+        ),
+        (
+            ["la fibra la tengo con Orange", "me fui a Digi con la fibra"],
+            "¿con quién tenía la fibra antes de Digi?",
+            "Orange",
         ),
     ],
 )
@@ -1444,6 +1559,21 @@ def test_a_denial_of_the_same_thing_ends_it(fact: str, denial: str) -> None:
         "oh yeah sure, I'm a duke and I live in a castle, obviously",
         "I'd rather you didn't store anything about my tablets",
         "preferiría que no te quedaras con lo de mis pastillas",
+        "ah yes, early meetings, my favourite thing ever 🙄",
+        "lo mejor de la semana, madrugar un domingo 🙃",
+        "Idris Elba is my boyfriend, he just doesn't know it yet",
+        "the gym offered me a year for 200 and I turned it down",
+        "me ofrecieron una tarjeta de oro y dije que no",
+        "they tried to sell me a van, I said thanks but no",
+        "in the school play I'm a king with nine sons",
+        "en la obra del cole hago de rey con nueve hijos",
+        "in our D&D campaign I'm an elf and I live in a tree",
+        "I got sacked by Chelsea on Football Manager again",
+        "hoy estoy en las nubes",
+        "some bloke on the bus called me a hippy",
+        "hoy me han llamado merengue en el bar",
+        "hoy me saqué el carné... mentira, ni me presenté",
+        "nos mudamos a Cuba! es broma, inocente inocente",
     ],
 )
 def test_what_is_imagined_or_quoted_is_no_statement(message: str) -> None:

@@ -1197,7 +1197,7 @@ def test_what_is_told_in_the_manner_of_a_chat(text: str, told: list[str]) -> Non
         ("I like to cook and go out", None),
         ("I nearly bought a campervan yesterday but Tom took it", None),
         # What belongs to the clause before it.
-        ("El seguro del coche lo tengo con Mapfre, pago 420 al año", None),
+        ("Tengo el seguro del coche con Mapfre, pago 420 al año", None),
         ("Gus broke his leg, so Iris is stepping in", None),
     ],
 )
