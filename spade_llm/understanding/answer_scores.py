@@ -285,13 +285,29 @@ def _has_no_value(asked: Question, text: str) -> bool:
     is_refused = _CANNOT_BE_THEN.search(text) and asked.expected & {ValueType.DAY, ValueType.TIME}
     is_of_another = _OF_ANOTHER.search(text) and not _MINE.search(text)
     is_opinion = _OPINION.match(text) and ASKS_VALUE.search(asked.text)
+    is_colour = ValueType.COLOUR in asked.expected and not COPULA.match(text)
+    is_wrong = _OF_WRONG_PERSON.search(text) and ASKS_VALUE.search(asked.text)
+    is_departure = ASKS_WHO.search(asked.text) and _MOVED_AWAY.search(text)
     return bool(
         is_refused
+        or is_wrong
+        or is_departure
+        or (is_colour and ValueType.COLOUR not in typed_values(text))
         or (is_of_another and _ASKS_MINE.search(asked.text))
         or (is_opinion and not _ASKS_OPINION.search(asked.text))
     )
 
 
+_OF_WRONG_PERSON = LazyPattern(
+    r"\bde otr[oa](?=$|[,.;]| (?:persona|paciente))|\b(?:someone|somebody) else['’]s\b", _I
+)
+"""Something of another person: `they gave me someone else's wristband, B negative`."""
+_MOVED_AWAY = LazyPattern(
+    r"\bl[ao] (?:han )?(?:traslad|ascend|cambi|destin)[^\W\d_]+ a |\bse (?:ha )?(?:jubil|march)\w+"
+    r"|\bhas (?:moved|left|retired)\b|\b(?:got|been) (?:moved|transferred|relocated) to\b",
+    _I,
+)
+"""A departure, which does not tell who has the place now."""
 _CANNOT_BE_THEN = LazyPattern(
     r"\b(?:can['’]?t|cannot|couldn['’]?t|won['’]?t) (?:do|make|manage|come) "
     r"|\bno (?:(?:me|le|les|nos) )?(?:puede[ns]?|pod[ií]an?|pod[eé]mos|viene bien) (?:a|el|los)\b",
@@ -785,6 +801,10 @@ def _may_have_colour(asked: Question, candidate: Candidate) -> bool:
     return found is not None and len(found["tail"].split()) == 1
 
 
+_DECIMAL = LazyPattern(r"\d[.,]\d\d\b(?! ?[ap]\.?m)", _I)
+"""A price, which may look like an hour: `Spotify's 10.50`."""
+
+
 def may_have_name(asked: Question, candidate: Candidate) -> bool:
     """Check whether a name is expected, and the text has no capitals: any word may be one."""
     told = candidate.text[1:]
@@ -795,13 +815,13 @@ def has_expected(asked: Question, candidate: Candidate, said: Features) -> bool:
     """Check whether a candidate has a value of a type that the question expects."""
     text = candidate.text
     is_for_place = ASKS_WHERE.search(asked.text) and not PLACE.search(text)
-    if is_for_place and _IS_THE.search(text):
+    if is_for_place and _IS_THE.search(text) and "hotel" not in said.concepts:
         return False
     # A name of the question itself is none that answers it, nor is that of a pet a place.
     names = asked.names | (subject_name(text) if is_for_place else frozenset())
     return (
         any((said.values_of(kind) or frozenset()) - names for kind in asked.expected)
-        or bool(ValueType.NUMBER in asked.expected and has_count(text))
+        or bool(ValueType.NUMBER in asked.expected and (has_count(text) or _DECIMAL.search(text)))
         # "How often …?": "twice a day".
         or "frequency" in asked.concepts & said.concepts
         or bool(

@@ -21,7 +21,14 @@ from spade_llm.understanding.answer_scores import (
     less_fitting,
     score,
 )
-from spade_llm.understanding.features import NOTE, features, is_changed, is_negated
+from spade_llm.understanding.features import (
+    NOTE,
+    ended_part,
+    ended_thing,
+    features,
+    is_changed,
+    is_negated,
+)
 from spade_llm.understanding.pronouns import leading_noun, subject_name
 from spade_llm.understanding.questions import (
     ASKS_PAST,
@@ -57,6 +64,7 @@ from spade_llm.understanding.things import (
 from spade_llm.understanding.vocabulary import (
     WEEKDAY_CONCEPTS,
     ValueType,
+    classes,
     concepts_of,
     general,
     is_concept,
@@ -130,10 +138,29 @@ def follower_of(
     is sure of that."""
     if not asked.concepts & features(earlier.text).concepts:
         return None
-    later = _later(asked, earlier, candidates)
+    later = [
+        one
+        for one in _later(asked, earlier, candidates)
+        if not _succeeds_another(asked, one, earlier, candidates)
+    ]
     found = next((one for one in later if may_follow(asked, one, earlier.text)), None)
     found = found or next((one for one in later if _is_news(asked, one, earlier)), None)
     return found or _update(asked, earlier, later, candidates)
+
+
+def _succeeds_another(
+    asked: Question, later: Candidate, earlier: Candidate, candidates: Sequence[Candidate]
+) -> bool:
+    """Check whether a later statement took the place of another one than this, with which it shares
+    a word that this one lacks, while this one has a word of the question that both lack: the spare
+    keys, which were moved, for `where is the meter key?`."""
+    of_later, of_earlier = stems_of(later.text), stems_of(earlier.text)
+    own = stems_of(asked.text) & of_earlier - of_later - light()
+    replaced = (stems_of(one.text) for one in candidates if one.successor == later.text)
+    return any(
+        own - of_replaced and of_replaced & of_later - of_earlier - light()
+        for of_replaced in replaced
+    )
 
 
 def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -155,6 +182,7 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
             or any(tell_of_two_things(text, one.text) for text in (earlier.text, asked.whole))
             or names_other_kind(one.text, asked_kinds)
             or only_denies_another(one.text, earlier.text)
+            or ends_another(one.text, earlier.text)
         )
     ]
 
@@ -196,6 +224,20 @@ def only_denies_another(text: str, other: str) -> bool:
     return is_denied and denies_other_thing(text, other)
 
 
+def ends_another(text: str, other: str) -> bool:
+    """Check whether a statement says no more than that something is over of which another one does
+    not speak: `I've stopped taking iron` beside `I take omeprazole`."""
+    vague = general() | light() | classes() | {"medicine"}
+    gone = concepts_of(ended_thing(ended_part(text))) - vague
+    # "I changed to Revolut since Lloyds left town", "they left it for the 18th": more than an end.
+    is_end = features(text).is_ended and not (_SAYS_MORE.search(text) or typed_values(text))
+    return is_end and bool(gone) and not gone & features(other).concepts
+
+
+_SAYS_MORE = LazyPattern(
+    r"[,;]|\b(?:and|so|but|since|because|now|instead|not|no|y|pero|ya|porque|as[ií] que|ahora)\b",
+    _I,
+)
 _CANNOT = LazyPattern(
     r"\b(?:can(?:['’]?t|not)|mustn['’]?t|shouldn['’]?t|not allowed|never"
     r"|no (?:puedo|puede|debo|debe)|nunca)\b",

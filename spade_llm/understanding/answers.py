@@ -26,6 +26,7 @@ from spade_llm.understanding.answer_scores import (
 )
 from spade_llm.understanding.answer_updates import (
     TIMES,
+    ends_another,
     follower_of,
     holding_instead,
     is_only_denial,
@@ -372,8 +373,14 @@ def _scored(
         # "My seat is 23C" for "what seat am I in on the flight?", not when the flight is.
         noun = stems_of(head["noun"] or head["noun2"])
         former = {one.text for _, _, one in scored if asked.wants_before and one.is_closed}
+        beings = features(asked.text).beings
+        # "My boyfriend gets the 8:15" for "which train does my boyfriend get?"
         scored = _preferred(
-            asked, scored, lambda text: bool(noun & stems_of(text)) or text in former
+            asked,
+            scored,
+            lambda text: (
+                bool(noun & stems_of(text) or features(text).subject & beings) or text in former
+            ),
         )
     if several := _ASKED_SEVERAL.match(asked.text):
         # "I have two sisters, Ann and Eve" for "who are my sisters?", not "my sister Ann moved".
@@ -427,6 +434,8 @@ def _denies_beside(
     judo` answer what sport I do, if another one is known."""
     points, _, denial = one
     is_over = is_changed(denial.text) and is_only_denial(denial.text)
+    if _is_end_of_another(one, scored):
+        return True
     return features(denial.text).is_negated and any(
         only_denies_another(denial.text, other.text)
         or (
@@ -436,6 +445,21 @@ def _denies_beside(
         )
         for near, _, other in scored
         if not features(other.text).is_negated
+    )
+
+
+def _is_end_of_another(
+    one: tuple[float, int, Candidate], scored: Sequence[tuple[float, int, Candidate]]
+) -> bool:
+    """Check whether a candidate only tells the end of something else than another one tells of,
+    which fits nearly as well."""
+    points, _, over = one
+    return any(
+        near > points - SMALL_PENALTY
+        and ends_another(over.text, other.text)
+        and features(over.text).beings == features(other.text).beings
+        and not features(other.text).is_denial
+        for near, _, other in scored
     )
 
 

@@ -82,7 +82,7 @@ LEAD_IN = LazyPattern(
     r"|i (?:want you to know|should (?:mention|say|add)|(?:have|must) (?:to )?say|forgot to (?:say"
     r"|mention)"
     r"|(?:just )?want(?:ed)? to (?:say|mention))(?: that)?|(?:debo|tengo que|quer[ií]a"
-    r"|quiero) (?:decir|contar|comentar)(?:te|le)? que|te cuento(?: que)?"
+    r"|quiero) (?:decir|contar|comentar)(?:te|le)? que|te cuento(?: que| el chisme| una cosa)?"
     r"|please note(?: that)?|you should know(?: that)?|did you know(?: that)?"
     r"|(?:vos |t[uú] )?sab[eé]s(?: que(?= (?:yo|mis?|el|la|no|me|nos|ya|tengo|soy|vivo)\b))?,?"
     r"|i(?:['’]d"
@@ -90,6 +90,10 @@ LEAD_IN = LazyPattern(
     rf"|lol|omg|ugh|argh|phew|yay|wow|uh|um|er|aw+|che|uy|uf+|jo(?=\s*[,!]|\.(?:\s|$))|jope|guau"
     rf"|{_LAUGH}"
     r"|ay(?=,)(?:, hij[oa](?: m[ií][oa])?)?"
+    r"|heads up(?: tho(?:ugh)?)?|you (?:won['’]t|will never|['’]ll never) (?:believe|guess) (?:it"
+    r"|this"
+    r"|what)(?: but)?"
+    r"|no te lo vas a creer(?:,? pero)?"
     r"|come to think of it|pens[aá]ndolo bien"
     r"|qui[eé]n lo (?:iba a|hubiera|habr[ií]a) (?:decir|dicho|pensar|pensado)"
     r"|who(?:['’]d| would) have (?:thought|guessed)(?: it)?|(?:oh )?(?:my )?god(?= (?:forget"
@@ -101,7 +105,8 @@ LEAD_IN = LazyPattern(
     r"|tbh|(?:the )?(?:thing|fact|truth) is(?: that)?|fun fact|guess what|believe it or not"
     r"|(?:would|can) you believe(?: it| that)?(?= ?,)|nada(?=,? que\b)"
     r"|(?:(?<=oye )|(?<=oye, )|(?<=nada )|(?<=nada, )|(?<=bueno, )|(?<=oiga, ))que"
-    r"(?= (?:mis?|el|la|yo|me|no|ya|he|soy|tengo|estoy|vivo)\b)|on top of (?:all )?that"
+    r"(?= (?:mis?|el|la|los|las|yo|me|nos|se|no|ya|he|hemos|ha|han|soy|tengo|estoy|vivo|al final"
+    r"|hoy|ayer|por fin|\w+(?:aban?|[íi]an?|ó|aron|ieron))\b)|on top of (?:all )?that"
     r"|what['’]?s more"
     r"|la verdad(?: es que)?|lo cierto es que|en fin|o sea"
     r"|(?:please |just )*(?:keep (?:this|it)(?: a)? secret|between (?:you and me|us)"
@@ -138,7 +143,8 @@ _FEELING = (
 )
 _LEAD_OUT = LazyPattern(
     r",? (?:(?:gracias|demos gracias) a dios|a dios gracias|thank (?:god|goodness|heavens)"
-    r"|touch wood|toco madera|(?:para )?que lo sepas|que conste|just so you know(?: (?:if"
+    r"|touch wood|toco madera|(?:para )?que lo sepas|que conste|, con (?:y griega|hache|tilde"
+    r"|acento|[buv]e|zeta|[a-z])|just so you know(?: (?:if"
     r"|when) .{1,40})?|fyi"
     r"|[^,.;]{2,30} couldn['’]?t [^,.;]{3,50} if (?:they|he|she|you|we|i) tried"
     r"|that['’]?s (?:my|our|the) lot|a ver qu[eé] tal|lol|btw|by the way|just in case"
@@ -263,7 +269,8 @@ _QUESTION_WORD = LazyPattern(
     r"|were|can i"
     r"|can you|could|will (?!(?:is|was|has|lives|works|likes|loves|plays|goes)\b)|would you|should"
     r"|have (?:i|you|we)|has (?:my|he|she|it)"
-    r"|qu[eé]\b|d[oó]nde\b|adónde|cu[aá]ndo\b(?! (?:era|ten[ií]a|yo|viv[ií]a))|qui[eé]n(?:es)?"
+    r"|cada cu[aá]nto\b|qu[eé]\b|d[oó]nde\b|adónde|cu[aá]ndo\b(?! (?:era|ten[ií]a|yo|viv[ií]a))"
+    r"|qui[eé]n(?:es)?"
     r"|a c[oó]mo (?:me|te|nos|est[aá]|va|sale|pagan)\b|en que [^\W\d_]+"
     r"|cómo|como (?!(?:soy|estoy|tengo|vivo|trabajo|no|ya|el|la|mis?|es|hoy|ahora"
     r"|siempre)\b)(?!te\b|con (?!qui)|en (?!qu)|a las?\b|todos\b|siempre\b|poc[oa]|much[oa]"
@@ -577,7 +584,7 @@ TAKEN_BACK = LazyPattern(
 )
 """A message that takes back what was said before it."""
 _UNREAL = LazyPattern(
-    r"\b(?:if (?!i (?:forget|need|lose|miss) (?:it|him|her|them)\b|possible|needed|you\b"
+    r"\b(?:if (?!i (?:forget|need|lose|miss) (?:it|him|her|them)\b|possible|needed|you\b|your late"
     r"|anyone\b|(?:that|it|this) (?:helps|matters|counts|makes)"
     r"|i remember|i recall|memory)|whether|(?:^|[,;] )unless"
     r"|suppose|supposing|imagine (?!that!)\w|let['’]?s say|as if"
@@ -665,6 +672,7 @@ _SMALL_TALK_PHRASE = (
     r"|se me (?:fue|ha ido|escap[oó]) (?:el dedo|la mano|la tecla)"
     r"|me (?:com[ií]|he comido) (?:una|el|la|las) (?:letra|orden|tilde|acento)s?(?: de .{,30})?"
     r"|(?:l[ao]s?|me|siempre) (?:l[ao]s? )?(?:confund\w+|he confundido|le[ií] mal)(?: con .{,40})?"
+    r"|(?:the |damn |bloody |stupid )?autocorrect|(?:el |maldito )?(?:auto)?corrector"
     r"|mate|man|dude|buddy|pal|bro|love|guys|my friend|maj[oa]|guap[oa]|crack|amig[oa]"
     r"|colega|t[ií][oa]|jefe|(?:nice|good) (?:one|work|job|stuff)|well done|bien hecho|buen trabajo"
     r"|me alegro(?: (?:mucho|por ti))?|d[eé]jame pensar|i know|i (?:think|guess"
@@ -738,7 +746,8 @@ _OWN = LazyPattern(
 _OWN_SPANISH = LazyPattern(
     r"^(?:(?:yo|s[ií]|nosotr[oa]s|ahora|hoy|ayer|ma[ñn]ana|ya|tambi[eé]n|siempre|nunca|normalmente"
     r"|antes|no|a m[ií]"
-    r"|todos los \w+|los \w+|el \w+(?: de \w+)?|este \w+|esta \w+|desde \w+(?: \w+)?"
+    r"|todos los \w+|los \w+|el \w+(?: de \w+)?|este \w+|esta \w+|desde lo del? (?:(?:el|la|los"
+    r"|las|mi) )?\w+|desde \w+(?: \w+)?"
     r"|en \w+(?: \w+)? ?"
     r"|de (?:peque[ñn][oa]|ni[ñn][oa]|joven)|cuando era \w+|[uú]ltimamente|actualmente"
     r"|por las? \w+|al mediod[ií]a|de (?:noche|d[ií]a)|cada \w+|a las? \w+"
@@ -777,7 +786,8 @@ _OF_SPEAKER = LazyPattern(
 )
 """Three words or more, one of which means the speaker: `penicillin gives me a rash`."""
 THIRD_SPANISH = (
-    r"(?:es|son|est[aá]n?|eran?|fue|fueron|se llaman?|cumpli[oó]|gustan?|encantan?|muri[oó]"
+    r"(?:es|son|andan?(?= (?:con|en|por|de|mal|bien)\b)|est[aá]n?|eran?|fue|fueron|se llaman?"
+    r"|cumpli[oó]|gustan?|encantan?|muri[oó]"
     r"|naci[oó]|nacieron|hay|han?|van?|dijo|tuvo|puso|hizo|vino|pudo|quiso|estuvo|trajo|dio"
     r"|(?:tiene|vive|trabaja|llama|cumple|sale|llega|viene|empieza"
     r"|abre|cierra"
@@ -802,7 +812,7 @@ FINITE = (
     r"|suffers?|snores?|knows?|owns?|sells?|buys?|builds?|manages|hurts?|aches?|contains?|belongs?"
     r"|begins?"
     r"|finishes|happens?|falls?|lasts?|lets|sends?|shares?|breaks?|sees?|sounds?|becomes|used to"
-    r"|shut|fell"
+    r"|shuts?|fell"
     r"|grew|sold|sent|paid|won|ran|began|built|chose|drove|flew|forgot|held|hit|hurt|knew|let"
     r"|rang|sang"
     r"|sat|saw"
@@ -853,10 +863,11 @@ _THIRD_SPANISH = LazyPattern(
     r"|toca|nace"
     r"|duerme|cuida|ense[ñn]a|conduce|maneja|estudian|juegan|van|vienen|hay|hab[ií]a|me"
     r"|nos)\b\s+\S"
-    r"|^\w{2,}(?:ó|aron|ieron) (?:el|la|los|las|mis?|nuestr[oa]s?|un[oa]?|que|al?)\b"
+    r"|^\w{2,}(?:ó|aron|ieron|aban?|ían?) (?:el|la|los|las|mis?|nuestr[oa]s?|un[oa]?|que|al?)\b"
     r"|^(?:no |ya |tambi[eé]n |siempre |se )*[^\W\d_]{2,}(?:an|en) (?:en|con|al?|del?)\b"
     # "Las llaves las tiene Ana": the object stands before its verb, which repeats it.
-    r"|^(?:al? )?(?:el|la|los|las|mis?|nuestr[oa]s?) [^,;]{2,40}? (?:(?:me|te|se|nos) )?(?:l[ao]s?"
+    r"|^(?:en (?:el|la|mi|casa)[^,;]{0,15}? )?(?:al? )?(?:el|la|los|las|mis?|nuestr[oa]s?)"
+    r" [^,;]{2,40}? (?:(?:me|te|se|nos) )?(?:l[ao]s?"
     r"|les?) [^\W\d_]{2,} \S",
     _I,
 )
@@ -868,7 +879,8 @@ _ELLIPTIC = (
             r"|lost|found"
             r"|started|finished|moved|quit|broke|met|became|stopped|gave|left|made|took|ate|saw|ran"
             r"|won|grew|paid|lent|loaned|borrowed|cancel+ed|renewed|joined|deleted|ordered|adopted"
-            r"|upgraded|downgraded|ditched|binned|booked(?! up\b)|turned(?= \d)|used to|lives|hate"
+            r"|upgraded|downgraded|ditched|binned|dumped|booked(?! up\b)|turned(?= \d)|used to"
+            r"|lives|hate"
             r"|love|like|prefer|want|need"
             r"|have(?! a (?:look|go|guess)\b)"
             r"|(?:live|work|study)(?= (?:at|in|for|as|from|with|near)\b)"
@@ -943,6 +955,25 @@ _ELLIPTIC = (
             _I,
         ),
         "Tengo",
+    ),
+    (
+        LazyPattern(
+            r"^(?:\d[\d.,]* ?(?:mg|mcg|µg|g|ml|units) of [a-z]+"
+            r"|(?:[\w-]+ ){1,2}(?:tablets?|pills?|capsules?|drops) (?:at|in the|every|twice|once"
+            r"|before"
+            r"|after|with|daily))\b",
+            _I,
+        ),
+        "I take",
+    ),
+    (LazyPattern(r"^an? \d{1,2} in (?:[a-z]+s|[a-z]+wear)$", _I), "I'm"),
+    (
+        LazyPattern(
+            r"^(?:\w+|\d+) (?:days?|weeks?|months?|years?|yrs?) (?:sober|clean|smoke[- ]free"
+            r"|single|vegan)\b",
+            _I,
+        ),
+        "I'm",
     ),
     (
         LazyPattern(
@@ -1230,11 +1261,22 @@ def is_question(text: str) -> bool:
     if _SUBORDINATE.match(bare):
         return False
     return bool(
-        (_QUESTION_WORD.match(bare) and not _EXCLAMATION.match(bare) and not _COMMENT.match(bare))
+        _TOPIC_ASKED.match(bare)
+        or (
+            _QUESTION_WORD.match(bare) and not _EXCLAMATION.match(bare) and not _COMMENT.match(bare)
+        )
         or _ASK_AGAIN.match(bare)
     )
 
 
+_TOPIC_ASKED = LazyPattern(
+    r"(?:(?:y|pero|oye),? )?(?:para|de|en|con|a|el|la|los|las|mis?|nuestr[oa]s?)\b"
+    rf"(?: (?!(?:que|{THIRD_SPANISH}|[^\W\d_]+(?:[éó]|aron|ieron))\b)[^\s;]+){{1,7}}?,? "
+    r"(?:(?:a|en|de|con|para|desde|por|cada) )?(?:qué|cuál(?:es)?|dónde|cuándo|cómo|quién(?:es)?"
+    r"|cuánt[oa]s?|cual (?=era|es)) (?:[^\s,;]+ ?){1,6}$",
+    _I,
+)
+"""What is asked about, and a question word with its accent: `y la del coche cuál era`."""
 MIN_DATED_WORDS = 4
 """Minimum length in words of a note that only its date tells from the key words of a search."""
 _FULL_DATE = LazyPattern(

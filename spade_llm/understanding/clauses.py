@@ -103,6 +103,7 @@ _SARCASM = LazyPattern(
     r"|(?<!\w)claro)$"
     r"|.*\b(?:love|adore|favou?rite|best|great|lovely|brilliant|perfect|encantan?|chiflan?|flipan?"
     r"|favorit\w+|preferid[oa]s?|mejor|genial|maravilloso)\b.*[🙄🙃]\W*$"
+    r"|^(?:oh,? )?(?:sure|yeah|yep|right|of course|s[ií]|claro|ya)\b.*[🙄🙃]\W*$"
     r"|.*\b(?:s?he|they) (?:just )?(?:doesn['’]?t|don['’]?t) know it yet\b"
     r"|.*\b(?:todav[ií]a|a[uú]n) no lo saben?\b",
     _I,
@@ -110,6 +111,7 @@ _SARCASM = LazyPattern(
 """`Yeah right, and I'm the king of Spain`: disbelief, not a statement."""
 _LAUGHTER = LazyPattern(r"\b(?:jk|lol|lmao|rofl|ha(?:ha)+|ja(?:ja)+|xd+)\b|😂|🤣|😜", _I)
 """Often only friendly: a statement with it is a joke only if it claims an identity, too."""
+_NOW = LazyPattern(r"\b(?:now|ahora)\b", _I)
 _IDENTITY = LazyPattern(
     r"^(?:i(?:['’]m| am)|(?:yo )?soy) (?:actually |basically |practically )?(?:the|an?|el|la|un"
     r"|una)\b",
@@ -119,7 +121,7 @@ _IDENTITY = LazyPattern(
 _TURNED_DOWN = LazyPattern(
     r".*\b(?:offer(?:ed|ing)?|tried to (?:sell|get|make|persuade)|wanted (?:me|us) to|asked (?:me"
     r"|us)"
-    r" to|they could)\b.*\b(?:turned (?:it|them|him|her|that) down|(?:i|we) said (?:no\b|nope|nah"
+    r" to|they could)\b.*\b(?:turned (?:it|them|him|her|that) down|said (?:no\b|nope|nah"
     r"|thanks but)|declined|refused|passed on it|not interested|(?:leave|keep|left|kept) (?:it"
     r"|things)"
     r" as (?:it|they) (?:is|are|was|were))"
@@ -130,6 +132,26 @@ _TURNED_DOWN = LazyPattern(
     _I,
 )
 """An offer that was not accepted: `they offered me Netflix for 18 and I turned it down`."""
+_OF_OTHERS_FORM = LazyPattern(
+    r".*\b(?:filling|filled|fill|doing|completing)(?: in| out)? (?:my |the )?(?:mum|mom|dad|nan"
+    r"|gran|son|daughter"
+    r"|kid|brother|sister|wife|husband|partner|boyfriend|girlfriend|neighbou?r|(?-i:[A-Z])\w+)['’]?s\b"
+    r".*\b(?:form|application|questionnaire)\b"
+    r"|.*\b(?:rellen|llen)[^\W\d_]+ (?:la|el|una|un) (?:ficha|formulario|solicitud|impreso"
+    r"|planilla|hoja)"
+    r"\b.*\b(?:de|para) (?:mi|la|el) (?!trabajo|empresa|curso|banco)\w+",
+    _I,
+)
+"""A form of another person, whose data follow: `doing mum's form now. dob 3 june 1948`."""
+_ON_OTHERS_PHONE = LazyPattern(
+    r".*\b(?:on|using|borrowed|nicked|got) (?:her|his|my (?:mum|mom|dad|wife|husband|brother"
+    r"|sister)['’]?s)"
+    r" phone\b|.*\ble (?:cog[ií]|he cogido|agarr[eé]|quit[eé]|tom[eé]) (?:un rato )?el (?:m[oó]vil"
+    r"|celu\w*"
+    r"|tel[eé]fono)\b",
+    _I,
+)
+"""Another person writes: `soy la hija de Marta, le cogí el móvil`."""
 _IMAGINE = LazyPattern(
     r"^(?:imagine|pretend|picture|imag[ií]n(?:a|ate|e|ese)|finge|haz como)\b", _I
 )
@@ -308,9 +330,17 @@ _SPANISH_CLAUSE = (
     r"|(?:no |ya |tambi[eé]n |l[ao]s? |les? |me |nos )*(?-i:(?!(?:(?:mili|micro|kilo)?gramos|tramos"
     r"|extremos|primos|ramos|remos|estamos en paz|estamos a mano)\b)[a-záéíóúñ]{2,}[aei]mos)(?= \S)"
     r"|a (?:mis? [\w-]+|(?-i:[A-ZÁÉÍÓÚÑ])\w+),? (?:no |ya )?les? [^\W\d_]{2,}"
+    rf"|(?:al? )?(?:el|la|los|las|mis?) [^\W\d_]+ l[ao]s? (?:(?:me|nos) )?{_THIRD_PERSON_ES}"
 )
+_NOW_FIRST_ES = (
+    rf"(?:ahora|desde ahora|al final|desde hoy),? {_SUBJECT_NOUN}{_BESIDE} {_BEFORE_VERB_ES}"
+    rf"{_THIRD_PERSON_ES}"
+    r"|en (?:el|la|mi|casa)(?: [^\W\d_]+)?,? (?:ahora )?(?:siempre |ya )*(?:no |me |nos )*"
+    rf"(?-i:{_FIRST_PERSON_ES})"
+)
+"""A Spanish clause behind a time or place without a comma: `en el bar ahora pido mosto`."""
 _SUBJECT_AND_VERB = LazyPattern(
-    rf"(?:{_TIME_FIRST})?(?:{_ENGLISH_CLAUSE}|{_SPANISH_CLAUSE})"
+    rf"(?:{_TIME_FIRST})?(?:{_ENGLISH_CLAUSE}|{_SPANISH_CLAUSE}|{_NOW_FIRST_ES})"
     rf"|{_TIME_FIRST}(?:no |ya |tambi[eé]n )?(?:me|nos) [^\W\d_]{{3,}}(?<!r)\b",
     _I,
 )
@@ -383,12 +413,24 @@ def _at_subjects(part: str) -> Iterator[str]:
         before, behind = part[start : found.start()], part[found.end() :]
         if found.start() >= end or not _SUBJECT_AND_VERB.match(behind):
             continue
-        if _is_complete(before) and not (
+        if _SHORT_END.match(before) and _FINALLY.match(behind):
+            # "Se jubiló la de antes, ahora mi doctora es Ana" says who only as a whole.
+            continue
+        if (_is_complete(before) or _FINALLY.match(behind)) and not (
             _MAKES_ROOM.search(before) and _ANOTHER_SUBJECT.match(behind)
         ):
             yield before
             start = found.end()
     yield part[start:]
+
+
+_SHORT_END = LazyPattern(r"\s*(?:se|l[aeo]s?|me|nos) \S+(?: \S+){0,3}\s*$", _I)
+_FINALLY = LazyPattern(
+    rf"(?:al final|ahora|in the end|now),? {_SUBJECT_NOUN}{_BESIDE} (?:{_THIRD_PERSON}"
+    rf"|{_BEFORE_VERB_ES}{_THIRD_PERSON_ES})",
+    _I,
+)
+"""A clause with how things are now, behind what led to it."""
 
 
 def _is_complete(clause: str) -> bool:
@@ -445,6 +487,8 @@ def _split_message(text: str) -> tuple[Clause, ...]:
         or _SARCASM.match(text)
         or _GAME.match(text)
         or _OF_FICTION.match(text)
+        or _OF_OTHERS_FORM.match(text)
+        or _ON_OTHERS_PHONE.match(text)
     ):
         return (Clause(text=text, kind=ClauseKind.UNREAL),)
     if _TASK.search(text) and IMPERATIVE.match(LEAD_IN.sub("", text)):
@@ -470,7 +514,7 @@ def _split_message(text: str) -> tuple[Clause, ...]:
     return tuple(
         Clause(text=one.text, kind=ClauseKind.UNREAL)
         if one.kind is ClauseKind.STATEMENT
-        and (is_joke or (is_laughing and _IDENTITY.match(one.text)))
+        and (is_joke or (is_laughing and _IDENTITY.match(one.text) and not _NOW.search(one.text)))
         else one
         for one in clauses
     )

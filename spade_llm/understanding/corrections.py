@@ -626,6 +626,8 @@ def _relabelled(text: str, every: Sequence[str], *, is_change: bool) -> Statemen
         if not label.start() and _VERB_BEHIND.match(text, label.end()):
             # "Plot 8 has changed hands" tells of another plot.
             continue
+        if label["noun"].lower() in {"stone", "foot", "feet"}:
+            continue
         noun = re.compile(rf"\b{re.escape(label['noun'])} (?P<number>#?[A-Z]?\d+[A-Z]?)\b", _I)
         for one in reversed(every):
             found = noun.search(one)

@@ -39,7 +39,8 @@ _ENDED = LazyPattern(
     r"|vender)"
     r"|(?:got|was|were|been) (?:stolen|nicked|pinched|robbed)"
     r"|(?:some(?:one|body)?(?: [a-z]+){,2}|they|thieves)(?:['’]ve| have|['’]s| has)? (?:stolen?"
-    r"|nicked|pinched)|did(?:n['’]t| not) (?:pull through|survive"
+    r"|nicked|pinched)|found(?= (?:(?:my|our|the|poor) )?\w+ dead\b)|did(?:n['’]t"
+    r"| not) (?:pull through|survive"
     r"|make it(?! (?:to|on|in|there|home|back|for)\b))"
     r"|closed (?:my|our|the|that) (?:\w+ )?account|cerr(?:é|ado|amos|aron) (?:la|mi|nuestra) cuenta"
     r"|stopped|quit(?:ted)?|ceased|lost|leaving"
@@ -201,6 +202,7 @@ _CHANGE = LazyPattern(
     r"|signed (?:for|by)|(?:vet|doctor|gp|nurse|consultant|dietician) wants"
     r"|destinad[oa]|fichad[oa]|ficharon|fichó"
     r"|spelled|spelt|actually|no longer|any ?more|instead|changed|moved|switched"
+    r"|shifted"
     r"|rescheduled|postponed|delayed|reset|brought forward"
     r"|(?:pushed|put(?:ting)?) (?:\w+ ){0,3}?(?:back|forward|off)"
     r"|(?:put|left|stuck|parked|hid(?:den)?) (?:it|them) (?:back )?"
@@ -226,7 +228,7 @@ _CHANGE = LazyPattern(
 """The statement says itself that something is different now: less of the topic must be common to
 replace an older one then (replacement.py)."""
 _UNCHANGED = LazyPattern(
-    r"(?:\w+n['’]t|\b(?:not|never))(?: (?:yet|even|actually|really|been|ever|officially|i))*"
+    r"\b(?:\w+n['’]t|not|never)(?: (?:yet|even|actually|really|been|ever|officially|i))*"
     r" (?:move[d]?|change[d]?|switch(?:ed)?|convert(?:ed)?|become|became|transferr?(?:ed)?"
     r"|relocate[d]?)\b"
     r"|\b(?:no|nunca|tampoco|ni) (?:(?:todav[ií]a|a[uú]n|lo|la|me|nos|se|le|he|hemos|ha|han) )*"

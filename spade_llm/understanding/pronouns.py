@@ -573,7 +573,8 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         if kind == "any" and _DOUBLED.match(text, pronoun.start()):
             continue
         if any(
-            (one.fits(kind) or _OWNED.search(one.text))
+            # "The car needs its MOT": the car's.
+            (one.fits(kind) or _OWNED.search(one.text) or pronoun[0].lower() == "its")
             and one.start < pronoun.start()
             and not _is_subject_of_object(one, pronoun)
             for one in noun_phrases(text)
@@ -610,16 +611,16 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         for found, one in (sure or fitting)[:1]:
             return _with_name(found.text, one), one
         if kind in ("female", "male") and known:
-            return _perhaps_person(known[-1])
+            return _perhaps_person(known[-1], kind)
     if known and _NULL_PLURAL.match(text):
         several = next((one for one in noun_phrases(known[-1]) if one.is_plural), None)
         return (several.text, known[-1]) if several else ("", "")
     return "", ""
 
 
-def _perhaps_person(statement: str) -> tuple[str, str]:
-    """The owner of a thing, or an unknown noun, which may be a person (`we have an au pair`), and
-    the statement; empty if it has neither."""
+def _perhaps_person(statement: str, sex: str) -> tuple[str, str]:
+    """The owner of a thing, or an unknown noun, which may be a person of this sex (`we have an au
+    pair`), and the statement; empty if it has neither."""
     if owner := _OWNER_NAMED.search(statement):
         # "Yesterday was Anika's birthday": she.
         return owner["owner"], statement
@@ -627,7 +628,9 @@ def _perhaps_person(statement: str) -> tuple[str, str]:
         (
             one
             for one in noun_phrases(statement)
-            if one.is_unknown and not (one.is_value or _NOT_MEANT.search(one.text))
+            if one.is_unknown
+            and one.sex in ("", sex)
+            and not (one.is_value or _NOT_MEANT.search(one.text))
         ),
         None,
     )
@@ -745,8 +748,11 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     is_resolved = pronoun and not _SUBJECT_PRONOUN.match(before)
     subject = leading_noun(before) if is_resolved and not _WE.match(before) else None
     said = _PRONOUN.search(text)
+    born = _BIRTHDAY_OF.match(before)
     if pronoun and (same := _same_subject(pronoun, before, known)):
         noun = same
+    elif pronoun and born and _SHE_OR_HE.match(pronoun["pronoun"]):
+        noun = _with_name(born["owner"], before)
     elif (
         pronoun
         and subject
@@ -767,12 +773,21 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     noun = noun[:1].upper() + noun[1:]
     is_owner = pronoun["pronoun"].lower() in ("his", "her")
     rest = _WILL.sub(" will", pronoun["rest"])
-    if noun.endswith("s"):
+    if noun.endswith("s") or _AGED.match(rest):
         # "Tess's a nurse" would read as hers.
         rest = _IS.sub(" is", _HAS.sub(" has", rest))
     return f"{noun}'s{rest}" if is_owner else f"{noun}{rest}"
 
 
+_AGED = LazyPattern(r"['’]s \d")
+_SHE_OR_HE = LazyPattern(r"s?he$", _I)
+_BIRTHDAY_OF = LazyPattern(
+    r"(?:it(?:['’]s| is| was)|yesterday was|today(?:['’]s| is)) "
+    r"(?P<owner>(?:(?:my|our) [\w-]+(?: (?-i:[A-Z])\w+)?"
+    r"|(?-i:[A-Z])\w+))['’]s (?:\d+\w* )?birthday",
+    _I,
+)
+"""`It was Ellie's birthday yesterday, she's 7 now`: Ellie."""
 _HAS = LazyPattern(r"^['’]s(?= (?:got|had|been|gone|left|become|\w{2,}ed)\b)", _I)
 _IS = LazyPattern(r"^['’]s\b", _I)
 _SPEAKS = LazyPattern(r"^s?he (?:said|says|told|tells|thinks?|thought|asked|asks|texted)\b", _I)
@@ -1008,8 +1023,9 @@ def with_antecedent(text: str, known: Sequence[str], *, is_next: bool = False) -
         # A capital would make a value of it.
         note = noun if noun[1:2].isupper() else noun[:1].lower() + noun[1:]
         return text if note.lower() in text.lower() else f"{text} ({note})"
+    is_group = is_next or any(one.is_plural for one in noun_phrases(known[-1]))
     is_open = _ABOUT_IT.match(text) or (
-        not is_changed(text) and (_UNRESOLVED.match(text) or _is_bare(text))
+        not is_changed(text) and ((is_group and _UNRESOLVED.match(text)) or _is_bare(text))
     )
     is_short = ";" not in known[-1] and len(known[-1]) <= MAX_ANTECEDENT_CHARS
     return f"{known[-1]}; {text}" if is_open and is_short else text

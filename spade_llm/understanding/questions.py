@@ -34,7 +34,7 @@ _WH_ENGLISH = r"wh(?:at|ich|o|ose|en|ere)"
 _WH_OTHER = r"how|qu[eé]|cu[aá]l(?:es)?|qui[eé]n(?:es)?|d[oó]nde|cu[aá]ndo|c[oó]mo|cu[aá]nt[oa]s?"
 _WH_FIRST = LazyPattern(rf"^[¿\s]*(?:(?:and|y|so) )?(?:{_WH_ENGLISH}|{_WH_OTHER})\b", _I)
 ASKS_WHEN = LazyPattern(
-    r"\b(?:when(?:['’]?s)?|(?:what|which) (?:day|date|time|year|month)(?:['’]?s)?"
+    r"\b(?:(?:by )?when(?:['’]?s)?|(?:what|which) (?:day|date|time|year|month)(?:['’]?s)?"
     r"|which (?:morning|afternoon|evening|night)s?|cu[aá]ndo|date of birth|fecha de nacimiento"
     r"|qu[eé] (?:d[ií]as?|fecha|horas?|a[ñn]o|mes))\b",
     _I,

@@ -712,7 +712,16 @@ def _medicines(text: str) -> frozenset[str]:
     statements are compared again and again."""
     known = {word for word in value_key(text) if "medicine" in concepts_of(word)}
     dosed = value_key(" ".join(one["name"] or one["name2"] for one in _DOSED.finditer(text)))
-    return frozenset((known | dosed) - WORDS_FOR_MEDICINE)
+    kinds = value_key(" ".join(one["name"] for one in _TABLETS.finditer(text)))
+    return frozenset((known | dosed | kinds) - WORDS_FOR_MEDICINE)
+
+
+_TABLETS = LazyPattern(
+    r"\b(?P<name>(?!the\b|my|these|those|his|her|some|any|all|both|two|three|more|other|new|old)"
+    r"[a-z]{4,}) (?:tablets?|pills?|capsules?)\b",
+    _I,
+)
+"""`Iron tablets`."""
 
 
 def holds_without_companion(event: str, old: str) -> bool:

@@ -153,6 +153,8 @@ def _swapped_to() -> LazyPattern:
         r"|(?:my|our|mi|nuestr[oa]) [^,;]{2,30}?(?:['’]s| has| is| se)? "
         r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:['’]s| has| se)? (?=(?:ha )?(?:swap|switch|chang|cambi)))?"
         r"(?:he |hemos |ha )?"
+        # "I went to the fair as a clown" tells of no change.
+        r"(?!(?:went|gone|going|go) to (?:the|an?|my|our|see|bed)\b)"
         rf"(?:{swap_verbs()})(?! de\b)(?: my \w+| our \w+)?(?: over| back| across)? "
         r"(?:to|onto|on|al?|del?) (?:the |la |el |los |las )?(?P<new>[^,;]{2,30}?)"
         rf"(?:{TIME_BEHIND}|$|(?=,? (?:because|since|cos|porque|ya que) ))",

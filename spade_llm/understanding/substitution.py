@@ -111,7 +111,7 @@ _PER = LazyPattern(r"/ ?[a-z]+$", _I)
 _MONEY = LazyPattern(r" (?:pounds?|quid|euros?|dollars?|libras?|d[oó]lares)\b", _I)
 TOKEN = LazyPattern(r"[\w'’-]+|[^\w'’-]+")
 _PREPOSITIONS = frozenset({"with", "to", "from", "at", "in", "by", "con", "en", "de", "desde"})
-_CONJUNCTION = LazyPattern(r"\s*(?:[,&/]\s*)?(?:(?:and|or|y|e|o|u)\s+)?$", _I)
+_CONJUNCTION = LazyPattern(r"\s*(?:[,&/]\s*)?(?:(?:and|or|y|e|o|u)\s+)?(?:(?:on|el|los)\s+)?$", _I)
 _VERB_ENDS = LazyPattern(
     r"^(?:i|we|he|she|they|(?:my|our) [\w-]+)(?: \w+ly| usually| always| often)? [\w-]+$"
     r"|^[^\W\d_]+(?:o|amos|emos|imos)$",

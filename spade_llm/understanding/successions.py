@@ -84,6 +84,7 @@ from spade_llm.understanding.vocabulary import (
     light,
     phrase_concepts,
     relatives,
+    stems_of,
     tells_difference,
     things,
     typed_values,
@@ -716,7 +717,7 @@ def substituted(
     said = text if _GONE.search(first) else _MAY_TAKE_OVER.sub(" ", text)
     takes_over = _TAKES_OVER.search(said) and not ended_part(text)
     if first and (before or takes_over):
-        others = [one for one in every if one != first]
+        others = [one for one in every if one.lower() != first.lower()]
         return first, text, _place_of_another(first, text, others, is_apart=not before)
     return "", "", ""
 
@@ -1023,7 +1024,9 @@ def with_topic(text: str, earlier: str, announcement: str = "") -> str:
         return f"{text} ({'trabajo' if at['es'] else 'work'})"
     # "I cycle to the office now" and "I'm a nurse now" say themselves what they are about.
     is_told = said & before.concepts & _OWN_TOPICS or said & before.topic & things()
-    if not topic or is_told or said & before.topic & concepts_of(topic):
+    # "En el bar ahora pido mosto" has the bar and the verb of the earlier one.
+    has_words = len(stems_of(text) & stems_of(earlier) - light()) > 1
+    if not topic or is_told or has_words or said & before.topic & concepts_of(topic):
         return text
     is_ended = bool(ended_part(announcement))
     for word in [] if is_ended else re.findall(r"[^\W_]+", _ANNOUNCES.sub(" ", announcement)):
@@ -1084,12 +1087,17 @@ def _topic(statement: str, announcement: str) -> str:
         for word in re.findall(r"[^\W_]+", bare)
         if any(is_concept(one) and one not in general() for one in concepts_of(word))
         and not concepts_of(word) & no_topics
-        and word.lower() not in SPANISH_FIRST_PERSON | {"going", "seeing", "dating", "pay", "old"}
+        and word.lower()
+        not in SPANISH_FIRST_PERSON | {"going", "seeing", "dating", "pay", "old", "called", "named"}
         and not (bare.startswith(word) and _SPANISH_VERB.match(word))
         and not value_key(word) & named
     ]
     # The first word of the statement may have had a capital for that only.
     return "".join(word.lower() if bare.startswith(word) else word for word in words[:1])
+
+
+_NO_TOPICS = frozenset({"going", "seeing", "dating", "pay", "old", "called", "named"})
+"""Words with a concept that name no thing."""
 
 
 def is_announcement_only(text: str, earlier: str) -> bool:

@@ -252,12 +252,15 @@ def thing_of(phrase: str, *, is_spanish: bool = False) -> Thing:
     words = phrase.split()
     at = 0 if is_spanish else -1
     concepts = [concepts_of(word) - spare for word in words]
+    whole = phrase_concepts(phrase) - spare
+    of_noun = concepts[at] if concepts else frozenset[str]()
     return Thing(
         noun=words[at] if words else "",
         concepts=concepts_of(phrase) - spare,
         words=tuple(filter(None, concepts)),
-        whole=phrase_concepts(phrase) - spare,
-        qualifiers=frozenset().union(*concepts) - (concepts[at] if concepts else frozenset()),
+        whole=whole,
+        # "Spare key" has a concept of its own, "spare" that of "key".
+        qualifiers=(frozenset().union(*concepts) - of_noun) or whole - of_noun,
     )
 
 

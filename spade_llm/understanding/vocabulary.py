@@ -417,7 +417,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|\bhttps?://\S+|\bwww\.\S+|(?<![\w-])[a-zA-Z]{3,}(?:[-_][a-zA-Z]+)*[-_]?\d\w*(?:-\w+)*\b(?!-)"
     ),
     ValueType.NUMBER: re.compile(
-        r"\b\d (?:foot|feet|ft) \d{1,2}\b|\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b|(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*(?:[¼½¾](?!\w)|(?: and a half| y medi[oa]"
+        r"\b\d (?:foot|feet|ft) \d{1,2}\b|\b\d{1,2} (?:stone|st) \d{1,2}\b|\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b|(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*(?:[¼½¾](?!\w)|(?: and a half| y medi[oa]"
         r"| mil(?:lones)?(?: y medio)?)\b|[a-z]{0,3}\b)|\b(?!O2\b)[A-Z]*\d+[A-Z\d]*\b"
         rf"|\b(?:(?!one\b|un[oa]?\b|once (?:an?|in|every|per|i|we|the|he|she|they|upon)\b)(?:{_NUMBER_WORDS}))\b(?: and a half\b)?(?: mil(?:lones)?\b| (?:hundred|thousand)\b)?(?: y medio\b)?"
     ),

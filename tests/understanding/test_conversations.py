@@ -1338,6 +1338,71 @@ def _answer(said: list[str], question: str) -> list[str]:
             "what time do I get up at the weekend?",
             "9.30",
         ),
+        # The change of another thing is no news of this one.
+        (
+            [
+                "the spare keys are under the pot",
+                "the meter key is in the drawer",
+                "I moved the spare keys, they're in the hall now",
+            ],
+            "where's the meter key?",
+            "drawer",
+        ),
+        (
+            [
+                "yoga is on Mondays at 7",
+                "pilates is on Fridays at 10",
+                "they moved yoga to Tuesdays",
+            ],
+            "what day is pilates?",
+            "Fridays",
+        ),
+        (
+            ["tomo enalapril de 10", "tomo metformina de 850", "me subió el enalapril a 20"],
+            "¿de cuánto es la metformina?",
+            "850",
+        ),
+        (
+            ["I get the 7:42 train", "my boyfriend gets the 8:15", "I get the 7:51 now"],
+            "which train does my boyfriend get?",
+            "8:15",
+        ),
+        (
+            ["I take omeprazole every morning", "I've stopped taking the iron tablets"],
+            "what do I take every morning?",
+            "omeprazole",
+        ),
+        (
+            ["the spare key to the flat is with Ida", "the shed key lives under the pot now"],
+            "who has the spare key to the flat?",
+            "Ida",
+        ),
+        # All of a value.
+        (["I'm 14 stone 6", "I'm down to 13 stone 9"], "what do I weigh?", "13 stone 9"),
+        (
+            ["la basura pasa los lunes y los viernes", "ahora pasa los martes y los sábados"],
+            "¿qué días pasa la basura?",
+            "los martes y los sábados",
+        ),
+        # No change at all.
+        (
+            ["Michi come Whiskas", "el veterinario me regañó, Michi ahora come pienso renal"],
+            "¿qué come Michi?",
+            "renal",
+        ),
+        (
+            ["my daughter Eva is 6", "her brother Max is 9", "it was Eva's birthday, she's 7 now"],
+            "how old is Max?",
+            "9",
+        ),
+        (["my boss is Lin", "my new boss is some guy called Omar"], "who's my boss?", "Omar"),
+        # In other words than the fact.
+        (["the hotel is the Blue Palm"], "where are we staying?", "Blue Palm"),
+        (["got 2 tickets for Elbow on 3 May"], "when's the gig?", "3 May"),
+        (["I drive buses for Arriva"], "what do I do for a living?", "buses"),
+        (["entro a currar a las 7", "salgo a las 4"], "¿a qué hora termino de currar?", "4"),
+        (["el pelo me lo corta Yesenia"], "¿quién es mi peluquera?", "Yesenia"),
+        (["we rent this flat from Mr Oke"], "do I own my home?", "rent"),
     ],
 )
 def test_the_answer_is_what_holds(said: list[str], question: str, answer: str) -> None:
@@ -1482,6 +1547,7 @@ def test_what_was_before_is_told_where_it_may_be_asked_for(
             ["la llave de repuesto está debajo de la maceta", "Paquita, en cambio, odia el té"],
             "debajo de la maceta",
         ),
+        (["I'm an atheist", "I went to the party as a vicar"], "atheist"),
     ],
 )
 def test_what_is_told_of_something_else_ends_nothing(said: list[str], holds: str) -> None:
@@ -1574,6 +1640,10 @@ def test_a_denial_of_the_same_thing_ends_it(fact: str, denial: str) -> None:
         "hoy me han llamado merengue en el bar",
         "hoy me saqué el carné... mentira, ni me presenté",
         "nos mudamos a Cuba! es broma, inocente inocente",
+        "oh sure, I quit and run a yacht firm in Monaco 🙄",
+        "filling in my mum's form now. dob 2 may 1950, bad knees",
+        "relleno la ficha del comedor de mi sobrino: alergia al huevo, talla 8",
+        "soy la hija de Pilar, le cogí el móvil un rato. estudio derecho",
     ],
 )
 def test_what_is_imagined_or_quoted_is_no_statement(message: str) -> None:

@@ -1085,6 +1085,14 @@ def test_the_example_of_a_form_of_request_asks_to_forget(one: dict[str, str]) ->
         "la furgoneta la he dejado en el taller",
         "cuando llego a casa me hago una infusión",
         "si la alarma salta, el código es 4411",
+        "dumped Kevin",
+        "cancelled Disney this morning",
+        "25mg of atenolol",
+        "folic acid tablets at night",
+        "4 yrs sober this week",
+        "para ir al instituto cojo el 27",
+        "en la tienda los pedidos los lleva Inés",
+        "Toñi anda con Julián",
     ],
 )
 def test_what_is_told_without_the_usual_words(text: str) -> None:
@@ -1093,7 +1101,15 @@ def test_what_is_told_without_the_usual_words(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["en que planta del hospital trabajo", "a como me pagan el litro", "cuando voy al dentista"],
+    [
+        "en que planta del hospital trabajo",
+        "a como me pagan el litro",
+        "cuando voy al dentista",
+        "y la clave del garaje cuál era",
+        "mi hermana, o sea Inés, dónde vive",
+        "cada cuánto riego el cactus",
+        "y el de Pau qué día es",
+    ],
 )
 def test_questions_without_accents_and_marks(text: str) -> None:
     assert [one.kind for one in split_clauses(text)] == [ClauseKind.QUESTION]
@@ -1188,6 +1204,18 @@ def test_what_is_told_in_the_manner_of_a_chat(text: str, told: list[str]) -> Non
         (
             "Mi ex, Vicent, vive en Burriana y me pasa 300 al mes",
             ["Mi ex, Vicent, vive en Burriana", "Mi ex, Vicent, me pasa 300 al mes"],
+        ),
+        (
+            "Cambiaron los días, ahora la basura pasa los martes y los sábados",
+            ["Cambiaron los días", "ahora la basura pasa los martes y los sábados"],
+        ),
+        (
+            "Mi tío está con la pierna rota, así que a los niños los lleva la vecina",
+            ["Mi tío está con la pierna rota", "a los niños los lleva la vecina"],
+        ),
+        (
+            "Junta eterna ayer, y al final la presidenta es Chelo",
+            ["Junta eterna ayer", "la presidenta es Chelo"],
         ),
         # A subject of two, a list, a report, an infinitive, a reason against what was nearly done.
         ("my mum and my dad live in York", None),
