@@ -49,6 +49,7 @@ from spade_llm.understanding.vocabulary import (
     kin,
     light,
     relatives,
+    sex_of,
     stems_of,
     things,
     typed_values,
@@ -286,11 +287,13 @@ def _has_no_value(asked: Question, text: str) -> bool:
     is_of_another = _OF_ANOTHER.search(text) and not _MINE.search(text)
     is_opinion = _OPINION.match(text) and ASKS_VALUE.search(asked.text)
     is_colour = ValueType.COLOUR in asked.expected and not COPULA.match(text)
+    is_of_sex = _is_of_other_sex(asked, text)
     is_wrong = _OF_WRONG_PERSON.search(text) and ASKS_VALUE.search(asked.text)
     is_departure = ASKS_WHO.search(asked.text) and _MOVED_AWAY.search(text)
     return bool(
         is_refused
         or is_wrong
+        or is_of_sex
         or is_departure
         or (is_colour and ValueType.COLOUR not in typed_values(text))
         or (is_of_another and _ASKS_MINE.search(asked.text))
@@ -298,6 +301,16 @@ def _has_no_value(asked: Question, text: str) -> bool:
     )
 
 
+def _is_of_other_sex(asked: Question, text: str) -> bool:
+    """Check whether a statement is about `mi nieto`, and a question about `mi nieta`."""
+    own, subject = _OWN_BEING.search(asked.text), leading_noun(text)
+    if own is None or subject is None or subject.is_named:
+        return False
+    shared = concepts_of(own["noun"]) & concepts_of(subject.text) & kin()
+    return bool(shared) and {sex_of(own["noun"]), subject.sex} == {"male", "female"}
+
+
+_OWN_BEING = LazyPattern(r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[^\W\d_]+)", _I)
 _OF_WRONG_PERSON = LazyPattern(
     r"\bde otr[oa](?=$|[,.;]| (?:persona|paciente))|\b(?:someone|somebody) else['’]s\b", _I
 )

@@ -15,6 +15,7 @@ from spade_llm.understanding.answer_scores import (
     SAID_OF_SPEAKER,
     USED_TO,
     concerns_another,
+    has_expected,
     has_other_owner,
     has_what_is_asked,
     is_of_owned,
@@ -145,7 +146,17 @@ def follower_of(
     ]
     found = next((one for one in later if may_follow(asked, one, earlier.text)), None)
     found = found or next((one for one in later if _is_news(asked, one, earlier)), None)
-    return found or _update(asked, earlier, later, candidates)
+    found = found or _update(asked, earlier, later, candidates)
+    return _with_value(asked, found, later) if found and asked.expected else found
+
+
+def _with_value(asked: Question, found: Candidate, later: Sequence[Candidate]) -> Candidate:
+    """The statement of the same message that has a value of the type that is asked for, if this one
+    has none: `pago 690` behind `el casero me lo ha subido`."""
+    if has_expected(asked, found, features(found.text)):
+        return found
+    of_message = (one for one in later if one.is_of_same_message(found))
+    return next((one for one in of_message if has_expected(asked, one, features(one.text))), found)
 
 
 def _succeeds_another(
@@ -174,6 +185,7 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
         for one in reversed(behind)
         if not (
             USED_TO.search(one.text)
+            or _WAS_SO.match(one.text)
             or one.is_of_same_message(earlier)
             or not _may_be_of_same(asked, _joined(_message_of(one, behind)), earlier.text)
             or less_fitting(asked, one.text) > least_fitting
@@ -185,6 +197,10 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
             or ends_another(one.text, earlier.text)
         )
     ]
+
+
+_WAS_SO = LazyPattern(r"(?:no )?(?:me|nos|les?|l[ao]s?|se) [^\W\d_]+(?:aban?|ían?)\b", _I)
+"""Spanish: how things were, which is the reason of a change (`me dolían los dedos`)."""
 
 
 def _message_of(candidate: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:

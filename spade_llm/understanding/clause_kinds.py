@@ -205,7 +205,7 @@ CHANGE_LEAD_IN = LazyPattern(
     r"|me equivoqu[eé]|rectifico|corrijo|correcci[oó]n|errata|miento|disculp(?:a|e|ad)|perdone"
     r"|me (?:he )?(?:confund[ií]\w*|li[eé]|liado|col[eé]|colado)|olv[ií]dalo|olvida eso|ojo"
     r"|forget (?:that|it)(?!\s+\w)|ignore that|never ?mind|nvm|hold on|hang on|update|edit|i lied"
-    r"|i take (?:that|it) back|me retracto|i misspoke|i got (?:that|it) wrong"
+    r"|i take (?:that|it) back|me retracto|i misspoke|(?:i )?got (?:that|it) wrong"
     r"|on second thoughts?|cambio de planes|change of plans?"
     r"|pens[aá]ndolo mejor|mejor(?= (?:el|la|los|las|a|en|para|lo)\b)"
     r"|mejor(?! (?:me|te|se|no|que)\b)(?= (?:\S+ ){0,2}\S+$)"
@@ -947,6 +947,14 @@ _ELLIPTIC = (
             _I,
         ),
         "My",
+    ),
+    (
+        LazyPattern(
+            r"^[a-záéíóúñ]{3,}(?:ina|ol|[aá]n|pril|azol|ona|mida|xina"
+            r"|pam) de \d{1,4}(?: ?mg)?(?!\d| euros| pesos)",
+            _I,
+        ),
+        "Tomo",
     ),
     (
         LazyPattern(

@@ -976,7 +976,7 @@ def with_role(text: str, earlier: Sequence[str]) -> str:
 
 def _role_of(name: str, statement: str) -> str:
     """The noun of a being with its owner: `my dog`; empty if the statement does not name it."""
-    if name not in statement:
+    if name not in statement or _WEEKDAY.match(name):
         return ""
     for pattern in _ROLES:
         named = re.sub(rf"{_TITLE_BEFORE}{re.escape(name)}\b", "NAME", statement, count=1)

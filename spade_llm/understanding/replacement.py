@@ -72,7 +72,11 @@ MIN_PHONE_DIGITS = 7
 """A number of so many digits is one of a telephone, an account or the like."""
 STEM_CHARS = 5
 """Characters by which two words of a class are told apart."""
-REASON = LazyPattern(r",? (?:because|porque|ya que|puesto que) .*$", re.IGNORECASE)
+REASON = LazyPattern(
+    r",? (?:because|porque|ya que|puesto que) .*$"
+    r"|,? for (?:his|her|their|my) (?:[\w]+['’]s )?(?:job|work|studies)\b.*$",
+    re.IGNORECASE,
+)
 """Reasons: no part of what changed."""
 WHEN = (
     r"(?:(?:,? \d[\d.,]* ?(?:mg|mcg|µg|g|ml)\b)?(?: (?:in the|at|with|(?:after|before)(?: my)?"
@@ -1286,6 +1290,10 @@ def have_different_bearers(new: str, old: str) -> bool:
     `I live in Leeds` is no news of Tom, and `Ann's dog is called Rex` none of mine. One that names
     the being of the other is about both."""
     one, other = bearer_of(new), bearer_of(old)
+    subjects = [each for text in (new, old) if (each := leading_noun(text)) and not each.is_named]
+    if len(subjects) > 1 and {"male", "female"} == {each.sex for each in subjects}:
+        # "Mi nieto" is not "mi nieta".
+        return True
     if not one or not other or one & other:
         return False
     is_of_both = one & value_key(old) or other & value_key(new)

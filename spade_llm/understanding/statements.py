@@ -91,6 +91,7 @@ from spade_llm.understanding.successions import (
     split_announcement,
     substituted,
     successor,
+    tells_reason,
     with_next_child,
 )
 from spade_llm.understanding.things import COPULA, names_other_of_kind, tell_of_two_things
@@ -520,7 +521,7 @@ def choose_successor(statements: Sequence[str], former: str = "") -> str:
     shared = [len(features(one).topic & topic) for one in statements]
     told = [one for one, common in zip(statements, shared, strict=True) if common == max(shared)]
     # "It's geology now, not biology" denies something, too, but nothing is over.
-    ranks = [2 * features(one).is_ended + is_denial(one) for one in told]
+    ranks = [2 * features(one).is_ended + (is_denial(one) or tells_reason(one)) for one in told]
     least = min(ranks, default=0)
     best = [number for number, rank in enumerate(ranks) if rank == least]
     # "I left Acme, I'm at Boots, so I'm happy": the first one behind the end, else the latest.

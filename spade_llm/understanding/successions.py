@@ -206,7 +206,9 @@ _REASON = LazyPattern(
     r"|(?:(?:it|they)(?:['’]s|['’]re| is| are| was| were| got) )?too\b"
     r"|(?:it|they|s?he)(?:['’]s|['’]re| is| are) (?:out of|closed|full|fully|short|ill|sick|away)\b"
     r"|era (?:muy|demasiado)\b"
-    r"|me cans[eé]\b|no pod[ií]a\b|no \w+[ae]n nada\b)",
+    r"|me cans[eé]\b|no pod[ií]a\b|no \w+[ae]n nada\b"
+    # "Me dolían los dedos".
+    r"|(?:no )?(?:me|nos|les?|l[ao]s?|se) (?!llam|dedic)[^\W\d_]+(?:aban?|ían?)\b)",
     _I,
 )
 """Reasons of an end, and not what holds instead."""
@@ -873,6 +875,11 @@ def is_successor(text: str, earlier: str, announcement: str) -> bool:
     # "I don't smoke, I run": a denial needs no successor.
     is_over = not features(announcement).is_negated
     return is_over and bool(_SUCCEEDS.search(text) or _PRESENT.match(text))
+
+
+def tells_reason(text: str) -> bool:
+    """Check whether a clause behind an end only tells why: `no tenía tiempo`, `it was too far`."""
+    return _REASON.match(text) is not None
 
 
 def successor(text: str, earlier: str, announcement: str = "") -> Statement:

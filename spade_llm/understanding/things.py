@@ -77,6 +77,9 @@ def tell_of_two_things(new: str, old: str, before: str = "") -> bool:
     eye`, `my right eye`). `before`: the clause before the new one, which names what a pronoun
     means."""
     after, earlier = things_named(new), things_named(old)
+    if _DONE_TO_IT.search(new) and not _ARTICLE.match(new):
+        # "Vino el técnico y nos la cambió": what was spoken of.
+        after = ()
     if not after and before and _CONTINUES.match(new):
         new, after = f"{before}; {new}", things_named(before)
     one_side, other_side = _sides(new), _sides(old)
@@ -175,6 +178,12 @@ _OPPOSITES = (
     ),
 )
 """Pairs of expressions that exclude each other."""
+_DONE_TO_IT = LazyPattern(
+    r"\b(?:me|nos) l[ao]s? (?:(?:he|ha|hemos|han) )?(?:cambi|sub|baj|mov|adelant|atras|retras|pas"
+    r"|quit"
+    r"|renov)[^\W\d_]+",
+    _I,
+)
 _CONTINUES = LazyPattern(
     r"(?:(?:and|so|but|y|pero|as[ií] que|now|ahora|ya) )*(?:it['’]?s|it|that|they['’]re|we['’]re"
     r"|(?:i|we) (?:pay|have|get)|(?:es|son|est[aá]n?|pago|pagamos|tengo|toma|tomo|vence|queda"
@@ -218,7 +227,13 @@ def _is_thing(text: str, phrase: Mention) -> bool:
     is_new = article in _INDEFINITE and bool(_NEW.search(phrase.text)) and not is_relative
     if not (article in known or is_bare or is_new):
         return False
-    if typed_values(phrase.text).keys() - {ValueType.COLOUR} or _NAME.search(phrase.text, 1):
+    values = typed_values(phrase.text)
+    # "Ahora es el turquesa" names no thing, "the red bag" does.
+    is_colour = any(
+        _ARTICLE.sub("", phrase.text) == phrase.text[slice(*one)]
+        for one in values.get(ValueType.COLOUR, ())
+    )
+    if is_colour or values.keys() - {ValueType.COLOUR} or _NAME.search(phrase.text, 1):
         return False
     behind = phrase.start + len(phrase.text)
     is_scope = phrase.start <= PREPOSITION_CHARS and _CLAUSE.match(text, behind)

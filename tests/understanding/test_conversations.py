@@ -1403,6 +1403,37 @@ def _answer(said: list[str], question: str) -> list[str]:
         (["entro a currar a las 7", "salgo a las 4"], "¿a qué hora termino de currar?", "4"),
         (["el pelo me lo corta Yesenia"], "¿quién es mi peluquera?", "Yesenia"),
         (["we rent this flat from Mr Oke"], "do I own my home?", "rent"),
+        # Told in passing, with its reason.
+        (
+            ["mi color favorito es el lila", "ya me cansó el lila, ahora es el turquesa"],
+            "¿cuál es mi color favorito?",
+            "turquesa",
+        ),
+        (
+            ["la clave del wifi es sol22", "vino el técnico y nos la cambió, ahora es mar85"],
+            "¿cuál es la clave del wifi?",
+            "mar85",
+        ),
+        (
+            ["voy a clases de piano", "dejé el piano, me dolían los dedos. ahora voy a canto"],
+            "¿a qué clases voy?",
+            "canto",
+        ),
+        (
+            ["my daughter lives in Leeds", "our daughter has moved to Ayr for her husband's job"],
+            "where does my daughter live?",
+            "Ayr",
+        ),
+        (
+            ["mi nieto estudia física", "mi nieta estudia derecho", "el nieto se pasó a química"],
+            "¿qué estudia mi nieta?",
+            "derecho",
+        ),
+        (
+            ["my dentist is Thursday at 2.15", "optician is Thursday as well, at 4"],
+            "when is the optician?",
+            "Optician is Thursday",
+        ),
     ],
 )
 def test_the_answer_is_what_holds(said: list[str], question: str, answer: str) -> None:
