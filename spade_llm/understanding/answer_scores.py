@@ -288,12 +288,16 @@ def _has_no_value(asked: Question, text: str) -> bool:
     is_opinion = _OPINION.match(text) and ASKS_VALUE.search(asked.text)
     is_colour = ValueType.COLOUR in asked.expected and not COPULA.match(text)
     is_of_sex = _is_of_other_sex(asked, text)
+    is_once = _ONLY_ONCE.search(text) and ASKS_VALUE.search(asked.text)
+    is_once = is_once or (_ONE_DAY.match(text) and _ASKS_WHO_IS.search(asked.text))
+    is_once = is_once or (_TODAY_FIRST.match(text) and _USUALLY.search(asked.text))
     is_wrong = _OF_WRONG_PERSON.search(text) and ASKS_VALUE.search(asked.text)
     is_departure = ASKS_WHO.search(asked.text) and _MOVED_AWAY.search(text)
     return bool(
         is_refused
         or is_wrong
         or is_of_sex
+        or is_once
         or is_departure
         or (is_colour and ValueType.COLOUR not in typed_values(text))
         or (is_of_another and _ASKS_MINE.search(asked.text))
@@ -310,6 +314,20 @@ def _is_of_other_sex(asked: Question, text: str) -> bool:
     return bool(shared) and {sex_of(own["noun"]), subject.sex} == {"male", "female"}
 
 
+_ONLY_ONCE = LazyPattern(
+    r"\b(?:s[oó]lo|solamente) (?:porque|por (?:hoy|esta vez)|hoy|ese d[ií]a|esta vez)\b"
+    r"|\b(?:just|only) (?:this once|for (?:today|one day)|because|today|this time)\b",
+    _I,
+)
+_TODAY_FIRST = LazyPattern(r"(?:hoy|today|tonight|esta (?:noche|semana)|this week)\b", _I)
+_ONE_DAY = LazyPattern(
+    r"(?:ayer|anoche|el otro d[ií]a|esta ma[ñn]ana|hoy|yesterday|last night|the other day|today"
+    r"|this morning)\b(?!.*\b(?:ahora|now|from now)\b)",
+    _I,
+)
+_ASKS_WHO_IS = LazyPattern(r"\bqui[eé]n es (?:mi|nuestr[oa]) |\bwho(?:['’]s| is) (?:my|our) ", _I)
+_USUALLY = LazyPattern(r"\b(?:normalmente|usually|normally|siempre|always|suelo|suele)\b", _I)
+"""An exception, and what asks for the rule."""
 _OWN_BEING = LazyPattern(r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[^\W\d_]+)", _I)
 _OF_WRONG_PERSON = LazyPattern(
     r"\bde otr[oa](?=$|[,.;]| (?:persona|paciente))|\b(?:someone|somebody) else['’]s\b", _I

@@ -762,6 +762,8 @@ _OWN_SPANISH = LazyPattern(
     r"|aba|ía|amos|emos|imos|ábamos|íamos))\b"
     r"(?=[\s,]+\S)|^(?:me|nos) (?!gusta que|parece)\w+(?:n|[oó]|a|e)\b\s+\S"
     r"|^¡?(?:por fin |al fin )?(?:he|hemos) \w+(?:ado|ido|to|cho) \S"
+    r"|^(?:ya |yo )?no (?:fumo|bebo|conduzco|manejo|trabajo|estudio|nado|cocino|madrugo|desayuno"
+    r"|ceno|viajo|bailo|ronco)$"
     r"|^(?:los (?:lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bados|domingos))(?:(?:,"
     r"| y) \w+)* \w+(?:o|oy|amos|emos|imos)\b",
     _I,

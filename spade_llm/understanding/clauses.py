@@ -347,7 +347,7 @@ _SUBJECT_AND_VERB = LazyPattern(
 """A clause with a subject and a verb of its own, or a Spanish verb that needs no subject. One
 without its noun (`tengo el 204`, `pago 420`) belongs to what stands before it."""
 _JOIN = LazyPattern(
-    r"(?:,? (?:and|but|so|while|y|e|pero|aunque|as[ií] que|de modo que|por lo que)|,)"
+    r"(?:,? (?:and|but|so|while|y|e|pero|aunque|as[ií] que|por eso|de modo que|por lo que)|,)"
     r"(?: (?:also|then|adem[aá]s|tambi[eé]n|encima|luego))? ",
     _I,
 )
@@ -562,8 +562,13 @@ MIN_TAGGED_WORDS = 3
 _TAG = LazyPattern(r",? (?:ok(?:ay)?|vale|eh)\s*\?+\s*$", _I)
 
 
-_DENIED_AT_END = LazyPattern(r"(?: [–—-] not|, qu[eé] va)[\s.!]*$", _I)
-"""`I support Everton - not!`"""
+_DENIED_AT_END = LazyPattern(
+    r"(?: [–—-] not|, qu[eé] va|, (?:que )?(?:es )?(?:pura )?mentira|,? (?:which is|that['’]?s"
+    r"|it['’]?s) (?:a lie"
+    r"|rubbish|nonsense))[\s.!]*$",
+    _I,
+)
+"""`I support Everton - not!`, `they say I'm rich, which is a lie`."""
 _CONFIRMED = LazyPattern(r", ?¿(?P<tag>no|verdad|cierto|a que s[ií])\?", _I)
 
 

@@ -267,7 +267,14 @@ _FOLLOW_UP = LazyPattern(
     # Of these, the conjunction may be missing.
     r"|^[¿\s]*(?:at )?what time[\s?]*$|^[¿\s]*a qu[eé] hora[\s?]*$"
     r"|^[¿\s]*(?:since |with |desde |con |de |a )?(?:when|where|whom?|why|cu[aá]ndo|d[oó]nde"
-    r"|qui[eé]n)[\s?]*$",
+    r"|qui[eé]n)[\s?]*$"
+    # Spanish needs no pronoun: "¿de qué color es?", but "¿qué día es?" asks for today.
+    r"|^[¿\s]*(?!qu[eé] (?:d[ií]a|hora|fecha|mes|a[ñn]o) es\b)(?:y )?"
+    r"(?:(?:a|de|en|con|para|por|desde) )?"
+    r"(?:qu[eé]|cu[aá]l|cu[aá]ndo|cu[aá]nt[oa]s?|d[oó]nde|c[oó]mo|qui[eé]n)"
+    r"(?: (?:raza|color|a[ñn]o|marca|modelo|talla|d[ií]a|hora|piso|tama[ñn]o|edad|fecha|mes|ciudad"
+    r"|tipo))? (?:es|fue|era|son|est[aá]|queda|vale|cuesta|mide|pesa|dura|le pasa|le duele|vence"
+    r"|caduca|empieza|termina|sale|llega|abre|cierra)[\s?]*$",
     _I,
 )
 """A question that only asks for more of what was spoken of last."""
@@ -1150,7 +1157,8 @@ def with_asked(question: str, messages: Sequence[str]) -> str:
 
 _ASKED_FOR = LazyPattern(
     r"^(?:and |so )?(?:at )?what time(?=.*\?)|^(?:and |so )?(?:what|which) day(?=.*\?)"
-    r"|^[¿\s]*(?:y )?(?:a )?qu[eé] (?:hora|d[ií]a)(?=.*\?)",
+    r"|^[¿\s]*(?:y )?(?:a )?qu[eé] (?:hora|d[ií]a)(?=.*\?)"
+    r"|^[¿\s]*(?:y )?c[oó]mo se llaman? (?=.*\?)",
     _I,
 )
 """What a question asks for."""

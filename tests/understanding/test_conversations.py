@@ -1434,6 +1434,19 @@ def _answer(said: list[str], question: str) -> list[str]:
             "when is the optician?",
             "Optician is Thursday",
         ),
+        # An exception is not the rule.
+        (
+            ["mi médica es la doctora Vera", "ayer me atendió un tal doctor Rubio"],
+            "¿quién es mi médica?",
+            "Vera",
+        ),
+        (
+            ["juego de portera", "el sábado me pusieron de delantera solo porque faltaba gente"],
+            "¿en qué posición juego?",
+            "portera",
+        ),
+        (["mi novio es de Lima", "mi novio se llama Facu"], "¿de dónde es mi novio?", "Lima"),
+        (["no fumo"], "¿fumo?", "No fumo"),
     ],
 )
 def test_the_answer_is_what_holds(said: list[str], question: str, answer: str) -> None:

@@ -112,6 +112,10 @@ def test_a_question_for_more_is_asked_with_the_message_before_it() -> None:
     assert with_asked("¿y en qué ciudad?", ["mi tía estudia física"]).endswith(
         "mi tía estudia física"
     )
+    # Spanish needs no pronoun.
+    asked = with_asked("¿de qué color es?", ["el coche es un Ibiza rojo", "¿qué coche tengo?"])
+    assert "coche" in asked
+    assert with_asked("¿qué día es?", ["el coche es rojo"]) == "¿qué día es?"
     assert with_asked("and where does Ana live?", ["my aunt knits"]) == "and where does Ana live?"
 
 
