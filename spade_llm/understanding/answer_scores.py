@@ -282,7 +282,7 @@ def less_fitting(asked: Question, text: str) -> float:
 
 def _has_no_value(asked: Question, text: str) -> bool:
     """Check whether a statement tells no value that a question may ask for: a refused time, a thing
-    of another person, an opinion."""
+    of another person, an exception, an opinion, a departure."""
     is_refused = _CANNOT_BE_THEN.search(text) and asked.expected & {ValueType.DAY, ValueType.TIME}
     is_of_another = _OF_ANOTHER.search(text) and not _MINE.search(text)
     is_opinion = _OPINION.match(text) and ASKS_VALUE.search(asked.text)

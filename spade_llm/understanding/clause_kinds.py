@@ -620,7 +620,7 @@ _UNREAL = LazyPattern(
     r"|in (?:my|our|the|a|this) (?:[\w-]+ )?(?:play|panto\w*|musical)\b(?! (?:area|room|ground))"
     r"|(?:on|in|at|en|al) (?:the )?(?:football manager|monopoly|fifa|sims|gta|minecraft"
     r"|animal crossing"
-    r"|stardew valley|los sims)\b(?<!played \w{4})"
+    r"|stardew valley|los sims)\b"
     r"|(?:called|calling) me an? (?!taxi|cab|uber|ambulance|few|couple|lot)"
     r"|me (?:han|ha) llamado (?!del?\b|para\b|al?\b|por\b|desde\b|en\b|l[ao]s?\b|el\b|mis?\b"
     r"|otra\b|hoy\b"
@@ -1283,7 +1283,7 @@ _TOPIC_ASKED = LazyPattern(
     r"(?:(?:y|pero|oye),? )?(?:para|de|en|con|a|el|la|los|las|mis?|nuestr[oa]s?)\b"
     rf"(?: (?!(?:que|{THIRD_SPANISH}|[^\W\d_]+(?:[éó]|aron|ieron))\b)[^\s;]+){{1,7}}?,? "
     r"(?:(?:a|en|de|con|para|desde|por|cada) )?(?:qué|cuál(?:es)?|dónde|cuándo|cómo|quién(?:es)?"
-    r"|cuánt[oa]s?|cual (?=era|es)) (?:[^\s,;]+ ?){1,6}$",
+    r"|cuánt[oa]s?|cual (?=era|es)) [^\s,;]+(?: [^\s,;]+){0,5}\s*$",
     _I,
 )
 """What is asked about, and a question word with its accent: `y la del coche cuál era`."""

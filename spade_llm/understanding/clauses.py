@@ -425,6 +425,7 @@ def _at_subjects(part: str) -> Iterator[str]:
 
 
 _SHORT_END = LazyPattern(r"\s*(?:se|l[aeo]s?|me|nos) \S+(?: \S+){0,3}\s*$", _I)
+"""An end that does not say of what."""
 _FINALLY = LazyPattern(
     rf"(?:al final|ahora|in the end|now),? {_SUBJECT_NOUN}{_BESIDE} (?:{_THIRD_PERSON}"
     rf"|{_BEFORE_VERB_ES}{_THIRD_PERSON_ES})",

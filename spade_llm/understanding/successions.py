@@ -1094,8 +1094,7 @@ def _topic(statement: str, announcement: str) -> str:
         for word in re.findall(r"[^\W_]+", bare)
         if any(is_concept(one) and one not in general() for one in concepts_of(word))
         and not concepts_of(word) & no_topics
-        and word.lower()
-        not in SPANISH_FIRST_PERSON | {"going", "seeing", "dating", "pay", "old", "called", "named"}
+        and word.lower() not in SPANISH_FIRST_PERSON | _NO_TOPICS
         and not (bare.startswith(word) and _SPANISH_VERB.match(word))
         and not value_key(word) & named
     ]

@@ -184,6 +184,7 @@ _DONE_TO_IT = LazyPattern(
     r"|renov)[^\W\d_]+",
     _I,
 )
+"""A change of what was spoken of, by a pronoun."""
 _CONTINUES = LazyPattern(
     r"(?:(?:and|so|but|y|pero|as[ií] que|now|ahora|ya) )*(?:it['’]?s|it|that|they['’]re|we['’]re"
     r"|(?:i|we) (?:pay|have|get)|(?:es|son|est[aá]n?|pago|pagamos|tengo|toma|tomo|vence|queda"
