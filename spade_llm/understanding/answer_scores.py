@@ -283,26 +283,17 @@ def less_fitting(asked: Question, text: str) -> float:
 def _has_no_value(asked: Question, text: str) -> bool:
     """Check whether a statement tells no value that a question may ask for: a refused time, a thing
     of another person, an exception, an opinion, a departure."""
-    is_refused = _CANNOT_BE_THEN.search(text) and asked.expected & {ValueType.DAY, ValueType.TIME}
-    is_of_another = _OF_ANOTHER.search(text) and not _MINE.search(text)
-    is_opinion = _OPINION.match(text) and ASKS_VALUE.search(asked.text)
+    if any(says.search(text) and asks.search(asked.text) for says, asks in _NO_ANSWERS):
+        return True
+    if asked.expected & {ValueType.DAY, ValueType.TIME} and _CANNOT_BE_THEN.search(text):
+        return True
+    if _OF_ANOTHER.search(text) and not _MINE.search(text) and _ASKS_MINE.search(asked.text):
+        return True
+    if _OPINION.match(text) and ASKS_VALUE.search(asked.text):
+        return not _ASKS_OPINION.search(asked.text)
     is_colour = ValueType.COLOUR in asked.expected and not COPULA.match(text)
-    is_of_sex = _is_of_other_sex(asked, text)
-    is_once = _ONLY_ONCE.search(text) and ASKS_VALUE.search(asked.text)
-    is_once = is_once or (_ONE_DAY.match(text) and _ASKS_WHO_IS.search(asked.text))
-    is_once = is_once or (_TODAY_FIRST.match(text) and _USUALLY.search(asked.text))
-    is_wrong = _OF_WRONG_PERSON.search(text) and ASKS_VALUE.search(asked.text)
-    is_departure = ASKS_WHO.search(asked.text) and _MOVED_AWAY.search(text)
-    return bool(
-        is_refused
-        or is_wrong
-        or is_of_sex
-        or is_once
-        or is_departure
-        or (is_colour and ValueType.COLOUR not in typed_values(text))
-        or (is_of_another and _ASKS_MINE.search(asked.text))
-        or (is_opinion and not _ASKS_OPINION.search(asked.text))
-    )
+    has_no_colour = is_colour and ValueType.COLOUR not in typed_values(text)
+    return has_no_colour or _is_of_other_sex(asked, text)
 
 
 def _is_of_other_sex(asked: Question, text: str) -> bool:
@@ -319,15 +310,14 @@ _ONLY_ONCE = LazyPattern(
     r"|\b(?:just|only) (?:this once|for (?:today|one day)|because|today|this time)\b",
     _I,
 )
-_TODAY_FIRST = LazyPattern(r"(?:hoy|today|tonight|esta (?:noche|semana)|this week)\b", _I)
+_TODAY_FIRST = LazyPattern(r"^(?:hoy|today|tonight|esta (?:noche|semana)|this week)\b", _I)
 _ONE_DAY = LazyPattern(
-    r"(?:ayer|anoche|el otro d[ií]a|esta ma[ñn]ana|hoy|yesterday|last night|the other day|today"
+    r"^(?:ayer|anoche|el otro d[ií]a|esta ma[ñn]ana|hoy|yesterday|last night|the other day|today"
     r"|this morning)\b(?!.*\b(?:ahora|now|from now)\b)",
     _I,
 )
 _ASKS_WHO_IS = LazyPattern(r"\bqui[eé]n es (?:mi|nuestr[oa]) |\bwho(?:['’]s| is) (?:my|our) ", _I)
 _USUALLY = LazyPattern(r"\b(?:normalmente|usually|normally|siempre|always|suelo|suele)\b", _I)
-"""An exception, and what asks for the rule."""
 _OWN_BEING = LazyPattern(r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[^\W\d_]+)", _I)
 _OF_WRONG_PERSON = LazyPattern(
     r"\bde otr[oa](?=$|[,.;]| (?:persona|paciente))|\b(?:someone|somebody) else['’]s\b", _I
@@ -338,7 +328,15 @@ _MOVED_AWAY = LazyPattern(
     r"|\bhas (?:moved|left|retired)\b|\b(?:got|been) (?:moved|transferred|relocated) to\b",
     _I,
 )
-"""A departure, which does not tell who has the place now."""
+"""A departure: it names no successor."""
+_NO_ANSWERS = (
+    (_ONLY_ONCE, ASKS_VALUE),
+    (_ONE_DAY, _ASKS_WHO_IS),
+    (_TODAY_FIRST, _USUALLY),
+    (_OF_WRONG_PERSON, ASKS_VALUE),
+    (_MOVED_AWAY, ASKS_WHO),
+)
+"""What a statement tells that is no answer to a question of that kind: an exception, for one."""
 _CANNOT_BE_THEN = LazyPattern(
     r"\b(?:can['’]?t|cannot|couldn['’]?t|won['’]?t) (?:do|make|manage|come) "
     r"|\bno (?:(?:me|le|les|nos) )?(?:puede[ns]?|pod[ií]an?|pod[eé]mos|viene bien) (?:a|el|los)\b",

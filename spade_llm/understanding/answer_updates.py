@@ -24,6 +24,7 @@ from spade_llm.understanding.answer_scores import (
 )
 from spade_llm.understanding.features import (
     NOTE,
+    WAS_SO,
     ended_part,
     ended_thing,
     features,
@@ -139,11 +140,7 @@ def follower_of(
     is sure of that."""
     if not asked.concepts & features(earlier.text).concepts:
         return None
-    later = [
-        one
-        for one in _later(asked, earlier, candidates)
-        if not _succeeds_another(asked, one, earlier, candidates)
-    ]
+    later = _later(asked, earlier, candidates)
     found = next((one for one in later if may_follow(asked, one, earlier.text)), None)
     found = found or next((one for one in later if _is_news(asked, one, earlier)), None)
     found = found or _update(asked, earlier, later, candidates)
@@ -176,7 +173,7 @@ def _succeeds_another(
 
 def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:
     """The statements behind one, latest first, without those of its message, of what was so long
-    ago, of another person, and denials of something else."""
+    ago, of another person or thing, and denials and ends of something else."""
     behind = candidates[candidates.index(earlier) + 1 :]
     least_fitting = less_fitting(asked, earlier.text)
     asked_kinds = qualified_nouns(asked.text)
@@ -195,12 +192,12 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
             or names_other_kind(one.text, asked_kinds)
             or only_denies_another(one.text, earlier.text)
             or ends_another(one.text, earlier.text)
+            or _succeeds_another(asked, one, earlier, candidates)
         )
     ]
 
 
-_WAS_SO = LazyPattern(r"(?:no )?(?:me|nos|les?|l[ao]s?|se) [^\W\d_]+(?:aban?|ían?)\b", _I)
-"""Spanish: how things were, which is the reason of a change (`me dolían los dedos`)."""
+_WAS_SO = LazyPattern(WAS_SO, _I)
 
 
 def _message_of(candidate: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -391,7 +391,11 @@ def _scored(
         scored = _preferred(asked, scored, lambda text: not names_other_kind(text, kinds))
     is_of_taste = is_negated(asked.text) or "dislike" in asked.concepts
     if ASKS_VALUE.search(asked.text) and not is_of_taste:
-        scored = [one for one in scored if not _denies_beside(one, scored)]
+        scored = [
+            one
+            for one in scored
+            if not (_denies_beside(one, scored) or _is_end_of_another(one, scored))
+        ]
     if is_open:
         return scored
     return [one for one in scored if not _is_followed(asked, one, scored)] or scored
@@ -434,8 +438,6 @@ def _denies_beside(
     judo` answer what sport I do, if another one is known."""
     points, _, denial = one
     is_over = is_changed(denial.text) and is_only_denial(denial.text)
-    if _is_end_of_another(one, scored):
-        return True
     return features(denial.text).is_negated and any(
         only_denies_another(denial.text, other.text)
         or (

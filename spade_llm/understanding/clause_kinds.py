@@ -143,9 +143,8 @@ _FEELING = (
 )
 _LEAD_OUT = LazyPattern(
     r",? (?:(?:gracias|demos gracias) a dios|a dios gracias|thank (?:god|goodness|heavens)"
-    r"|touch wood|toco madera|(?:para )?que lo sepas|que conste|, con (?:y griega|hache|tilde"
-    r"|acento|[buv]e|zeta|[a-z])|just so you know(?: (?:if"
-    r"|when) .{1,40})?|fyi"
+    r"|touch wood|toco madera|(?:para )?que lo sepas|que conste"
+    r"|just so you know(?: (?:if|when) .{1,40})?|fyi"
     r"|[^,.;]{2,30} couldn['’]?t [^,.;]{3,50} if (?:they|he|she|you|we|i) tried"
     r"|that['’]?s (?:my|our|the) lot|a ver qu[eé] tal|lol|btw|by the way|just in case"
     r"|in case you (?:need|wonder|were wondering|ask)\w*(?: it)?"

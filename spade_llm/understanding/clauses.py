@@ -142,7 +142,8 @@ _OF_OTHERS_FORM = LazyPattern(
     r"\b.*\b(?:de|para) (?:mi|la|el) (?!trabajo|empresa|curso|banco)\w+",
     _I,
 )
-"""A form of another person, whose data follow: `doing mum's form now. dob 3 june 1948`."""
+"""A form about another person: the data in it are not the speaker's (`doing mum's form now. dob
+3 june 1948`)."""
 _ON_OTHERS_PHONE = LazyPattern(
     r".*\b(?:on|using|borrowed|nicked|got) (?:her|his|my (?:mum|mom|dad|wife|husband|brother"
     r"|sister)['’]?s)"
@@ -152,6 +153,10 @@ _ON_OTHERS_PHONE = LazyPattern(
     _I,
 )
 """Another person writes: `soy la hija de Marta, le cogí el móvil`."""
+_NOT_OF_SPEAKER = (
+    TAKEN_BACK, _SARCASM, _GAME, _OF_FICTION, _OF_OTHERS_FORM, _ON_OTHERS_PHONE,
+)  # fmt: skip
+"""Messages of which nothing is a fact about the speaker."""
 _IMAGINE = LazyPattern(
     r"^(?:imagine|pretend|picture|imag[ií]n(?:a|ate|e|ese)|finge|haz como)\b", _I
 )
@@ -323,8 +328,10 @@ _ENGLISH_CLAUSE = (
     r"|keeps|teaches|studies|hates|loves|gets|takes|does|goes|comes|makes|got|went|came|left|gave"
     r"|took|moved|joined|bought|sold) \S"
 )
+_NOUN_AND_VERB_ES = rf"{_SUBJECT_NOUN}{_BESIDE} {_BEFORE_VERB_ES}{_THIRD_PERSON_ES}"
+"""A Spanish subject and its verb."""
 _SPANISH_CLAUSE = (
-    rf"{_SUBJECT_NOUN}{_BESIDE} {_BEFORE_VERB_ES}{_THIRD_PERSON_ES}"
+    rf"{_NOUN_AND_VERB_ES}"
     rf"|(?:no |ya |tambi[eé]n |l[ao]s? )*(?-i:{_FIRST_PERSON_ES})(?! (?:(?:el|la|los|las|un[ao])"
     r" (?:\d|del?\b|que\b|nuev)|(?:unos )?\d[\d.,]* ?(?:€|euros|pesos|soles|al|por|[.,;]|$)))"
     r"|(?:no |ya |tambi[eé]n |l[ao]s? |les? |me |nos )*(?-i:(?!(?:(?:mili|micro|kilo)?gramos|tramos"
@@ -333,8 +340,7 @@ _SPANISH_CLAUSE = (
     rf"|(?:al? )?(?:el|la|los|las|mis?) [^\W\d_]+ l[ao]s? (?:(?:me|nos) )?{_THIRD_PERSON_ES}"
 )
 _NOW_FIRST_ES = (
-    rf"(?:ahora|desde ahora|al final|desde hoy),? {_SUBJECT_NOUN}{_BESIDE} {_BEFORE_VERB_ES}"
-    rf"{_THIRD_PERSON_ES}"
+    rf"(?:ahora|desde ahora|al final|desde hoy),? {_NOUN_AND_VERB_ES}"
     r"|en (?:el|la|mi|casa)(?: [^\W\d_]+)?,? (?:ahora )?(?:siempre |ya )*(?:no |me |nos )*"
     rf"(?-i:{_FIRST_PERSON_ES})"
 )
@@ -427,8 +433,8 @@ def _at_subjects(part: str) -> Iterator[str]:
 _SHORT_END = LazyPattern(r"\s*(?:se|l[aeo]s?|me|nos) \S+(?: \S+){0,3}\s*$", _I)
 """An end that does not say of what."""
 _FINALLY = LazyPattern(
-    rf"(?:al final|ahora|in the end|now),? {_SUBJECT_NOUN}{_BESIDE} (?:{_THIRD_PERSON}"
-    rf"|{_BEFORE_VERB_ES}{_THIRD_PERSON_ES})",
+    rf"(?:al final|ahora|in the end|now),? (?:{_SUBJECT_NOUN}{_BESIDE} {_THIRD_PERSON}"
+    rf"|{_NOUN_AND_VERB_ES})",
     _I,
 )
 """A clause with how things are now, behind what led to it."""
@@ -482,15 +488,7 @@ def _split_message(text: str) -> tuple[Clause, ...]:
     text = _CONFIRMED.sub(r", \g<tag>?", text)
     if not text:
         return ()
-    if (
-        TAKEN_BACK.match(text)
-        or _DENIED_AT_END.search(text)
-        or _SARCASM.match(text)
-        or _GAME.match(text)
-        or _OF_FICTION.match(text)
-        or _OF_OTHERS_FORM.match(text)
-        or _ON_OTHERS_PHONE.match(text)
-    ):
+    if _DENIED_AT_END.search(text) or any(one.match(text) for one in _NOT_OF_SPEAKER):
         return (Clause(text=text, kind=ClauseKind.UNREAL),)
     if _TASK.search(text) and IMPERATIVE.match(LEAD_IN.sub("", text)):
         return (Clause(text=text, kind=ClauseKind.REQUEST),)

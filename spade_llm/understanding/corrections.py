@@ -627,6 +627,7 @@ def _relabelled(text: str, every: Sequence[str], *, is_change: bool) -> Statemen
             # "Plot 8 has changed hands" tells of another plot.
             continue
         if label["noun"].lower() in {"stone", "foot", "feet"}:
+            # "13 stone 9": a unit is no label.
             continue
         noun = re.compile(rf"\b{re.escape(label['noun'])} (?P<number>#?[A-Z]?\d+[A-Z]?)\b", _I)
         for one in reversed(every):

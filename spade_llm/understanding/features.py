@@ -190,6 +190,8 @@ _ADVICE = LazyPattern(
     _I,
 )
 """Advice of a doctor or a vet: it counts as a fact, although it is reported."""
+WAS_SO = r"(?:no )?(?:me|nos|les?|l[ao]s?|se) [^\W\d_]+(?:aban?|ían?)\b"
+"""Spanish: how things were, which is the reason of a change (`me dolían los dedos`)."""
 PUT_ELSEWHERE = (
     r"(?:(?:he|hemos) (?:puesto|dejado|guardado|metido|aparcado|llevado|movido)|puse|dej[eé]"
     r"|guard[eé]|met[ií]|aparqu[eé]|llev[eé]|mov[ií]) (?:en|al?|debajo|detr[aá]s|dentro|junto)"

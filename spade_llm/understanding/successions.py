@@ -22,6 +22,7 @@ from spade_llm.understanding.corrections import (
     whole_phrase,
 )
 from spade_llm.understanding.features import (
+    WAS_SO,
     Statement,
     ended_part,
     ended_parts,
@@ -207,8 +208,8 @@ _REASON = LazyPattern(
     r"|(?:it|they|s?he)(?:['’]s|['’]re| is| are) (?:out of|closed|full|fully|short|ill|sick|away)\b"
     r"|era (?:muy|demasiado)\b"
     r"|me cans[eé]\b|no pod[ií]a\b|no \w+[ae]n nada\b"
-    # "Me dolían los dedos".
-    r"|(?:no )?(?:me|nos|les?|l[ao]s?|se) (?!llam|dedic)[^\W\d_]+(?:aban?|ían?)\b)",
+    # "Me dolían los dedos", but "me llamaba Ana" says how it was before.
+    rf"|(?!(?:no )?\w+ (?:llam|dedic)){WAS_SO})",
     _I,
 )
 """Reasons of an end, and not what holds instead."""
@@ -529,10 +530,10 @@ def with_next_child(text: str, every: Sequence[str]) -> Statement | None:
         count = had["count"].lower() if had else ""
         if said and had and said["nth"].lower().startswith(_AFTER[_number(count)]):
             number, noun = _next_number(count), had["noun"]
-            if number in {"two", "dos"} and one[had.end() :].strip(" .!"):
-                # "A son called Max" is not two of them.
-                continue
             if number in {"two", "dos"}:
+                if one[had.end() :].strip(" .!"):
+                    # "A son called Max" is not two of them.
+                    continue
                 noun = "children" if number == "two" else "hijos"
             grown = f"{one[: had.start()]}{number} {noun}{one[had.end() :]}"
             return Statement(text=f"{grown}; {text}", is_change=True, replaced=one)

@@ -1322,7 +1322,7 @@ def _answer(said: list[str], question: str) -> list[str]:
         ),
         (["mi tío tiene 60 años", "ayer cumplió 61 mi tío, hubo tarta"], "¿qué edad tiene?", "61"),
         (["cumplí 40 en mayo"], "¿cuántos años tengo?", "40"),
-        # What is the speaker's, and who is meant by a name without a capital.
+        # Possession, and names without a capital.
         (
             ["the blue case is mine", "the grey case is Omar's"],
             "which case is mine?",
