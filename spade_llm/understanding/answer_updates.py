@@ -186,7 +186,7 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
             or one.is_of_same_message(earlier)
             or not _may_be_of_same(asked, _joined(_message_of(one, behind)), earlier.text)
             or less_fitting(asked, one.text) > least_fitting
-            or have_different_bearers(one.text, earlier.text)
+            or (have_different_bearers(one.text, earlier.text) and not _hands_on(asked, one.text))
             or names_other_of_kind(one.text, earlier.text)
             or any(tell_of_two_things(text, one.text) for text in (earlier.text, asked.whole))
             or names_other_kind(one.text, asked_kinds)
@@ -198,6 +198,11 @@ def _later(asked: Question, earlier: Candidate, candidates: Sequence[Candidate])
 
 
 _WAS_SO = LazyPattern(WAS_SO, _I)
+
+
+def _hands_on(asked: Question, text: str) -> bool:
+    """Check whether a question asks who has something, and a statement tells who was given it."""
+    return bool(_WHO_HAS.search(asked.text) and _HANDED_ON.search(text))
 
 
 def _message_of(candidate: Candidate, candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -68,7 +68,9 @@ LEAD_IN = LazyPattern(
     r"^(?:(?:(?:what an? (?:day|week|night|mess|shame|pity|surprise|relief)|(?:how|so|too) (?:sweet"
     r"|nice|cute|funny|sad|cool|lovely|great|exciting|awful|weird))(?=\s*[,:!])"
     r"|(?:hi|hello|hey|hiya|heya|howdy)(?: (?:again|there|everyone|all|dear|love))*"
-    r"|tell you what|(?:listen|look|eh|escucha)(?=\s*[,.:;])|(?:quick )?note(?=\s*[:–-])|nota(?=:)"
+    r"|tell you what|qu[eé] (?:calor|fr[ií]o|sue[ñn]o|hambre|pereza|bien|mal|pena|l[aá]stima|rabia"
+    r"|nervios|risa|asco|ilusi[oó]n)(?=,)|(?:listen|look|eh|escucha)(?=\s*[,.:;])"
+    r"|(?:quick )?note(?=\s*[:–-])|nota(?=:)"
     r"|for your info(?:rmation)?|hola(?: che)?"
     r"|(?:muy )?buen[oa]s (?:d[ií]as|tardes|noches)|buenas|well"
     r"|so(?! far)|also|anyway|btw|by the way|okay|ok|oh|ah|fyi"
@@ -195,7 +197,7 @@ CHANGE_LEAD_IN = LazyPattern(
     r"|(?:con|desde) (?:el|la|mi) (?:horario|turno|jornada) nuev[oa]"
     r"|(?:with|on|since) (?:the|my) new (?:hours|timetable|rota|shift|schedule)"
     r"|in the end|al final|finalmente|correction"
-    r"|my mistake|my bad|silly me|typo|i (?:meant|mean)"
+    r"|my mistake|my bad|silly me|typo(?: lol| haha)?|i (?:meant|mean)"
     r"|(?:qu[eé]|vaya) (?:cabeza|despiste)(?: la m[ií]a)?"
     r"|i made a mistake(?: earlier| before| there)?|i was wrong|perd[oó]n(?:a)?|lo siento"
     r"|(?:scratch|scrap|strike) that|le err[eé]"
@@ -913,7 +915,9 @@ _ELLIPTIC = (
             r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day))|living|working|studying|learning"
             r"|training|doing(?= an?\b)|moving|going|putting|charging|paying|raising|renting|flying"
             r"|getting|having|seeing|trying|saving|thinking"
-            r"|planning|looking forward|reading|taking|starting|expecting)\b \S",
+            r"|planning|looking forward|reading|taking|starting|expecting|hiring|using|leaving"
+            r"|loving|hating|watching|wearing|(?:(?!during|asking|wondering|regarding|concerning|considering|according|including|depending|assuming|meaning|morning|evening|spring|bring|something|anything|nothing|everything)\w{3,}ing"
+            rf"(?= (?:the|an?|my|our) [^,.;:!?]+$)(?!.* {FINITE}\b)))\b \S",
             _I,
         ),
         "I'm",
@@ -1132,7 +1136,8 @@ def classify(part: str) -> Clause:
     is_value = is_change and _PREPOSITION.match(text) and len(text.split()) <= MAX_VALUE_WORDS
     is_order = is_question(text) or _KEEP_NOTHING.match(text)
     if subject and not is_value and not is_order:
-        text = f"{subject} {text[0].lower()}{text[1:]}"
+        is_acronym = text[:2].isupper()
+        text = f"{subject} {text if is_acronym else text[0].lower() + text[1:]}"
     elif _DOSE.match(text) and not (is_change or is_question(text) or FINITE_VERB.search(text)):
         text = f"I {'also ' if _ADDED.match(part) else ''}take {text}"
     found = REMEMBER.match(text)

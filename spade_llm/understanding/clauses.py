@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
@@ -173,7 +173,7 @@ _SPLIT = LazyPattern(
     r"(?:(?:then|also|on top of (?:all )?that|as well|plus|tambi[eé]n|encima|adem[aá]s|luego"
     r"),? )*"
     r"(?=(?:(?:al final|resulta que|it turns out|in the end),? )?"
-    r"(?:it['’]s (?!my favou?rite\b)(?=.*\bnow\b)|no more"
+    r"(?:it['’]s (?!my favou?rite\b)(?=.*\b(?:now|instead|from (?:now|next|this))\b)|no more"
     r"|bought (?!in\b|for\b|at\b|on\b|from\b|last\b)"
     r"|got (?:an?|the) |i(?![\s.!]*$)|i['’](?:m|ve)"
     r"|my (?!(?:(?:best|old|big|little|older|younger|eldest|youngest|twin|other) )?[\w-]+,)"
@@ -317,7 +317,7 @@ _SUBJECT_NOUN = (
     r"|(?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)?)"
 )
 _ENGLISH_CLAUSE = (
-    rf"(?:i|we)(?:['’]\w+)? \S"
+    rf"(?:i|we)(?:['’]\w+)? \S|mine(?:['’]s| is| was) \S"
     rf"|{_SUBJECT_NOUN}{_BESIDE}(?: (?:also|just|still|always|usually|never|now|only))?"
     rf"(?: {_THIRD_PERSON}|['’](?:re|ll) \S|['’]s (?:an?|the|in|on|at|my|our|called|due|with|from"
     r"|not|been|\d\S*|\w+ing)\b)"
@@ -332,7 +332,8 @@ _NOUN_AND_VERB_ES = rf"{_SUBJECT_NOUN}{_BESIDE} {_BEFORE_VERB_ES}{_THIRD_PERSON_
 """A Spanish subject and its verb."""
 _SPANISH_CLAUSE = (
     rf"{_NOUN_AND_VERB_ES}"
-    rf"|(?:no |ya |tambi[eé]n |l[ao]s? )*(?-i:{_FIRST_PERSON_ES})(?! (?:(?:el|la|los|las|un[ao])"
+    rf"|(?:no |ya |ahora |tambi[eé]n |l[ao]s? )*(?-i:{_FIRST_PERSON_ES})(?! (?:(?:el|la|los|las"
+    rf"|un[ao])"
     r" (?:\d|del?\b|que\b|nuev)|(?:unos )?\d[\d.,]* ?(?:€|euros|pesos|soles|al|por|[.,;]|$)))"
     r"|(?:no |ya |tambi[eé]n |l[ao]s? |les? |me |nos )*(?-i:(?!(?:(?:mili|micro|kilo)?gramos|tramos"
     r"|extremos|primos|ramos|remos|estamos en paz|estamos a mano)\b)[a-záéíóúñ]{2,}[aei]mos)(?= \S)"
@@ -340,7 +341,8 @@ _SPANISH_CLAUSE = (
     rf"|(?:al? )?(?:el|la|los|las|mis?) [^\W\d_]+ l[ao]s? (?:(?:me|nos) )?{_THIRD_PERSON_ES}"
 )
 _NOW_FIRST_ES = (
-    rf"(?:ahora|desde ahora|al final|desde hoy),? {_NOUN_AND_VERB_ES}"
+    rf"(?:ahora|desde ahora|al final|desde hoy),? (?:{_NOUN_AND_VERB_ES}"
+    rf"|{_TIME_FIRST}(?-i:{_FIRST_PERSON_ES}))"
     r"|en (?:el|la|mi|casa)(?: [^\W\d_]+)?,? (?:ahora )?(?:siempre |ya )*(?:no |me |nos )*"
     rf"(?-i:{_FIRST_PERSON_ES})"
 )
@@ -419,10 +421,15 @@ def _at_subjects(part: str) -> Iterator[str]:
         before, behind = part[start : found.start()], part[found.end() :]
         if found.start() >= end or not _SUBJECT_AND_VERB.match(behind):
             continue
+        is_own = behind.startswith("ahora ") and not _FINALLY.match(behind)
+        if is_own and _CHANGES_ES.search(before):
+            # "Cambié de gimnasio, ahora voy al Vips": of what is over, the whole tells.
+            continue
         if _SHORT_END.match(before) and _FINALLY.match(behind):
             # "Se jubiló la de antes, ahora mi doctora es Ana" says who only as a whole.
             continue
-        if (_is_complete(before) or _FINALLY.match(behind)) and not (
+        is_result = bool(_SO.match(found[0]) and _NOW.search(behind))
+        if (_is_complete(before, is_result) or _FINALLY.match(behind)) and not (
             _MAKES_ROOM.search(before) and _ANOTHER_SUBJECT.match(behind)
         ):
             yield before
@@ -430,6 +437,9 @@ def _at_subjects(part: str) -> Iterator[str]:
     yield part[start:]
 
 
+_CHANGES_ES = LazyPattern(
+    r"\b(?:cambi|mud|sal[ií]|dej|vend|termin|acab|renunci|quit|cerr|retir|suspend|di de|me fui)", _I
+)
 _SHORT_END = LazyPattern(r"\s*(?:se|l[aeo]s?|me|nos) \S+(?: \S+){0,3}\s*$", _I)
 """An end that does not say of what."""
 _FINALLY = LazyPattern(
@@ -440,9 +450,19 @@ _FINALLY = LazyPattern(
 """A clause with how things are now, behind what led to it."""
 
 
-def _is_complete(clause: str) -> bool:
-    """Check whether a clause is a statement that has its verb, not only the beginning of one."""
-    if _REPORTING.search(clause) or _NOT_DONE.search(clause) or not is_statement(clause):
+_SO = LazyPattern(r",? (?:so|as[ií] que|por eso) ", _I)
+_JUST = LazyPattern(r"\s*(?:just|finally|recently) \w{3,}", _I)
+"""Beginning of an English statement without its subject: `just seen the bill`."""
+
+
+def _is_complete(clause: str, has_result: bool) -> bool:
+    """Check whether a clause is a statement that has its verb, not only the beginning of one. A
+    report is, if what follows from it is told behind it (`has_result`)."""
+    is_report = bool(_REPORTING.search(clause)) and not has_result
+    if is_report or _NOT_DONE.search(clause):
+        return False
+    is_told = bool(_JUST.match(clause)) and classify(clause.strip()).kind is ClauseKind.STATEMENT
+    if not is_told and not is_statement(clause):
         return False
     subordinate = _OPEN_END.search(clause)
     return subordinate is None or bool(FINITE_VERB.search(subordinate[0]))
@@ -695,6 +715,87 @@ def _is_fragment(part: str) -> bool:
     return read.kind is ClauseKind.OTHER and not read.is_change
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangingPart:
+    """A part of a clause that may say what has changed, and what stands before it."""
+
+    text: str
+    before: str = ""
+    is_change: bool = True
+    """What stands around it says that something has changed."""
+
+
+def changing_parts(clause: str, *, is_change: bool) -> Iterator[ChangingPart]:
+    """Parts of a clause that may say by themselves what has changed, the longest first: without the
+    cause or the time before it, without the remark behind it, and behind a reason. `is_change`:
+    the clause begins with a word of correction."""
+    if len(clause) > MAX_STATEMENT_CHARS:
+        return
+    first = _VALUE_FIRST.match(clause)
+    if first:
+        yield ChangingPart(text=first[0])
+    yield from _without_frame(clause)
+    for border in reversed([*_REASON_END.finditer(clause)]):
+        before, behind = clause[: border.start()], clause[border.end() :]
+        is_result = is_change or border["result"] is not None or bool(_RESTATES.search(behind))
+        shorter = [*_without_frame(behind)]
+        if is_result or shorter:
+            yield ChangingPart(text=behind, before=before)
+        yield from (replace(one, before=before, is_change=True) for one in shorter)
+
+
+def _without_frame(text: str) -> Iterator[ChangingPart]:
+    bare = _CIRCUMSTANCE.sub("", text)
+    yield from (
+        ChangingPart(text=one, is_change=bare != text or bool(_BARE_VALUE.match(one)))
+        for one in dict.fromkeys((bare, _REMARK.sub("", bare)))
+        if one not in ("", text)
+    )
+
+
+_BARE_VALUE = LazyPattern(r"^(?:(?:en|el|la|a las?|on|in|at) )?[^\s\d]*\d[^\s,]*$", _I)
+_REASON_END = LazyPattern(
+    r"(?:[,;:]|(?=\s+(?:so|and|y|as[ií] que|o sea que|por eso)\s))\s+"
+    r"(?P<result>(?:so(?! that)|as[ií] que|o sea que|por eso|por lo que)\s+)?(?:(?:and|y|que)\s+)?",
+    _I,
+)
+"""Border between a reason and what follows from it."""
+_VALUE_FIRST = LazyPattern(
+    r"(?:(?:only|just|solo|nada m[aá]s) )?[^\s,]+(?: [^\s,]+)? (?:now|ya|ahora)(?=, )", _I
+)
+"""A new value before a remark: `one now, the nurse had words`."""
+_RESTATES = LazyPattern(
+    r"\b(?:now|ahora)\b"
+    r"|^(?:(?:ya|se|me|nos|les?) )*l[ao]s? (?:(?:ha|han|he|hemos) [^\W\d_]+(?:ado|ido|to|cho)"
+    r"|[^\W\d_]+(?:ron|é|ó|amos|imos))\b"
+    r"|^(?:(?:ya|se|me|nos|les?) )*(?:pas|qued|sub|baj|cambi|mov|adelant|retras|termin"
+    r"|acab)[^\W\d_]*"
+    r" (?:al?|en|para)\b"
+    r"|^est[aá]n? (?:en|debajo|encima|dentro|detr[aá]s|al lado|sobre|junto)\b",
+    _I,
+)
+"""Gives what was spoken of another value: `me lo dejaron en 325`, `pasa al jueves`."""
+_CIRCUMSTANCE = LazyPattern(
+    r"^(?:(?:as of|from|since|after|with|because of|thanks to|due to) (?:now on|(?:the|my|our|this"
+    r"|last|next) (?:[\w-]+ ){0,2}?[\w-]+|[\w-]+)|this (?:year|term|month|week|season))"
+    r",? (?=(?:i|i['’]m|we|we['’]re|it|it['’]s|they|he|she|my|our|the)\b)"
+    r"|^(?:(?:con|por|tras|despu[eé]s de|debido a|gracias a|a ra[ií]z de|desde|a partir de)"
+    r" (?:(?:el|la|los|las|lo|un|una|mis?|nuestr[oa]s?|est[ea]|del) )?(?:[^\W\d_]+ ){0,3}?"
+    r"[^\W\d_]+|despu[eé]s del [^\W\d_]+|este (?:a[ñn]o|mes|curso|trimestre)"
+    r"|esta (?:semana|temporada)),? (?=(?:(?:ya|ahora|se|me|nos|les?|l[ao]s?) )*(?:(?:ha|han|he"
+    r"|hemos) [^\W\d_]+(?:ado|ido|to|cho)|(?:qued|sub|baj|pas|cambi|mud|mov)[^\W\d_]+"
+    r"|es|son|est[aá]n?|voy|vamos|vivo|vivimos|trabajo|tengo|uso|entro|salgo)\b)",
+    _I,
+)
+"""A cause or a time before a change: `con el aumento quedó en 485`, `as of this week I'm on …`."""
+_REMARK = LazyPattern(
+    r"(?:,? (?:though|typical|thankfully|luckily|sadly|annoyingly|apparently|yesterday|ayer|hoy"
+    r"|last (?:week|night|month)|this (?:morning|week|afternoon)|as of (?:today|this \w+|now)"
+    r"|at (?:check[- ]?in|the desk|reception)|lol|haha))+[.!]*$"
+    r"|, que [^,;]{4,80}$",
+    _I,
+)
+"""What stands behind a change and says nothing of it."""
 _OFF_THE_RECORD_FIRST = LazyPattern(
     r"^(?:[^,.:;]{1,40}(?:[,:]| and| but| y| pero) )?(?:(?:and|but|so|y|pero|que|esto) )*"
     rf"(?:{NOT_TO_KEEP} (?:this|any of this|the following|what i(?:['’]?m| am)? (?:about|going) to"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
@@ -17,6 +17,7 @@ from spade_llm.understanding.replacement import (
     INTRODUCES,
     OF_OWN,
     REASON,
+    REFERS_BACK,
     SECRETS,
     YEAR,
     YEAR_DIGITS,
@@ -280,11 +281,12 @@ _BY_SPEAKER = LazyPattern(
     _I,
 )
 """The speaker is the subject, and there is no pronoun for another thing."""
+_PRONOUN_I = LazyPattern(r"^(?:now |ahora |ya )*(?:i['’]m|we['’]re|me|nos)\b", _I)
 _OF_BODY = frozenset({"size", "weight"})
 _OWNED = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?)\b", _I)
 _MOVES = LazyPattern(
     r"\b(?:mov(?:e|ed|ing)|chang\w+|switch\w*|swapp\w*|shift\w*|reschedul\w+|postpon\w+|push\w*"
-    r"|delay\w*|cambi\w+|mud\w+|traslad\w+|(?:aplaz|posterg)\w+|adelant\w+|retras\w+"
+    r"|bump\w*|delay\w*|cambi\w+|mud\w+|traslad\w+|(?:aplaz|posterg)\w+|adelant\w+|retras\w+"
     r"|pas\w+ (?=al? ))",
     _I,
 )
@@ -324,7 +326,10 @@ _BY_OTHERS = LazyPattern(
     r"^(?:(?P<english>(?:the |my |our )?(?:doctor|gp|nurse|consultant|specialist|psychiatrist"
     r"|midwife|vet|boss"
     r"|manager|coach|trainer|teacher|landlord|landlady|school|hospital|clinic|agency|council|company|work|hr)"
-    r"(?:['’]s| has| have)? (?=(?:\w+ed|put|cut) (?:me|us|it|them|my|our|the)\b))"
+    r"(?:['’]s| has| have)? (?=(?:\w+ed|put|cut) (?:me|us|it|them|my|our|the)\b)"
+    r"|(?!(?:i|we|you|he|she|it|they|that|this|who|which)\b)(?:(?:the|my|our) )?[\w-]+(?: [\w-]+)?"
+    r"(?:['’]s| has| have)? (?=(?:put|moved|shifted|bumped|switched|transferred|upped|raised"
+    r"|lowered|increased|reduced|swapped) (?:me|us|it)\b))"
     r"|(?:el|la|mi|nuestr[oa]) (?:m[eé]dic[oa]|doctora?|enfermer[oa]|psiquiatra|especialista"
     r"|veterinari[oa]|jef[ea]|caser[oa]|due[ñn][oa]|empresa|colegio|cole|m[ií]ster|entrenador[a]?"
     r"|profe(?:sor|sora)?) "
@@ -357,7 +362,7 @@ def resolve_correction(
     conversation, oldest first. `remembered`: those of other conversations; only a correction that
     names the old value, or the noun, refers to them.
     """
-    text = _BY_OTHERS.sub(lambda found: "they " if found["english"] else "", clause.text)
+    text = without_agent(clause.text)
     is_new = INTRODUCES.search(text) or _OTHER_OF_KIND.match(text)
     if (is_new and not clause.is_change) or _ABOUT_NAMED.match(text):
         return None
@@ -387,6 +392,12 @@ def resolve_correction(
         return found
     known = known if clause.is_change else near
     return _short_correction(replace(clause, text=text), known) if known else None
+
+
+def without_agent(text: str) -> str:
+    """A clause about what others do to the speaker, or to what was spoken of, without saying who
+    they are: `they put me up to 50` for `my GP has put me up to 50`."""
+    return _BY_OTHERS.sub(lambda found: "they " if found["english"] else "", text)
 
 
 def _said_again(text: str, known: Sequence[str]) -> Statement | None:
@@ -443,7 +454,11 @@ def _near(
         return near
     # "The clinic rang, they've put me back to Friday": told in another conversation.
     named = concepts_of(before) - general()
-    return [one for one in about(before, text, others) if named & features(one).concepts]
+    told = [one for one in about(before, text, others) if named & features(one).concepts]
+    # "I've lost weight, I'm down to a 14": the clause before it is only the reason.
+    is_reason = _DONE_TO.match(text) or _BY_SPEAKER.match(text) or _PRONOUN_I.match(text)
+    is_reason = is_reason or REFERS_BACK.search(before)
+    return told or (_apart_from(before, known)[-1:] if is_reason else [])
 
 
 def _apart_from(before: str, every: Sequence[str]) -> list[str]:
@@ -567,14 +582,30 @@ def restated_latest(clause: Clause, latest: str) -> Statement | None:
         return _with_fragment([latest], text)
     if not types or concepts_of(outside(value, types)) - general() - light():
         return None
-    sex = "female" if _SHE.search(text) else "male" if _HE.search(text) else ""
-    subject = leading_noun(latest)
-    if subject and sex and subject.sex not in ("", sex):
-        return None
-    if ValueType.NAME in types and _CALLED.search(text) and "name" not in features(latest).topic:
+    if _is_of_other_sex(text, latest) or (ValueType.NAME in types and _names_other(text, latest)):
         return None
     places = values_in_place_of(value, types, latest)
     return _with_fragment([latest], text) if types.keys() <= places.keys() else None
+
+
+def _is_of_other_sex(text: str, latest: str) -> bool:
+    """Check whether a clause has a pronoun for another sex than that of whom a statement tells."""
+    sex = "female" if _SHE.search(text) else "male" if _HE.search(text) else ""
+    subject = leading_noun(latest)
+    return bool(subject and sex) and subject is not None and subject.sex not in ("", sex)
+
+
+def _names_other(text: str, latest: str) -> bool:
+    """Check whether the name in a clause is no other one for that in a statement: of whom that
+    tells (`Mrs Cole is on leave, it's Mr Park now`: what he does, an earlier one tells), or what
+    something is called."""
+    is_called = _CALLED.search(text) is not None
+    return bool(_NAME_FIRST.match(latest)) or (is_called and "name" not in features(latest).topic)
+
+
+_NAME_FIRST = re.compile(
+    r"(?:[A-ZÁÉÍÓÚÑ][\w.-]+ )?[A-ZÁÉÍÓÚÑ][\w-]+(?:['’]s| is| has| ha| está| se) "
+)
 
 
 def whole_phrase(text: str, found: Statement) -> Statement | None:
@@ -1190,8 +1221,7 @@ def _restated_noun(
     is_by_speaker, beings = bool(_BY_SPEAKER.match(text)), features(text).beings
     verbs = concepts_of(" ".join(one[0] for one in _VERB.finditer(bare)))
     words = stems_of(outside(bare, types)) - light()
-    # "La cita" is rather the one with the dentist than the check of the car.
-    for one in sorted(reversed(every), key=lambda one: not words & stems_of(one)):
+    for one in sorted(reversed(every), key=partial(_unlikeness, words, beings)):
         of_one = features(one)
         is_of_others = is_by_speaker and of_one.beings - beings - household_of(one)
         if not said - verbs <= of_one.concepts or is_of_others:
@@ -1212,6 +1242,12 @@ def _restated_noun(
             anchor = _head_of(text, said) or said | concepts_of(outside(bare, changed))
             return with_types(one, bare, changed, anchor=anchor)
     return None
+
+
+def _unlikeness(words: frozenset[str], beings: frozenset[str], one: str) -> tuple[bool, int]:
+    """How little a statement has in common with a clause: `la cita` is rather the one with the
+    dentist than the check of the car, and Gran's room rather that of Gran than of her friend."""
+    return not words & stems_of(one), len(features(one).beings - beings) if beings else 0
 
 
 def _is_of_other_thing(text: str, statement: str) -> bool:

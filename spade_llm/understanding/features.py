@@ -68,7 +68,8 @@ _ENDED = LazyPattern(
     r"|sacked|(?:walked|got|moved) out of|had enough of"
     r"|me (?:sal[ií]|fui|he ido|he salido|march[eé]) del?"
     r"|(?:me|nos|l[aeo]) (?:echaron|han echado|corrieron|han corrido|botaron|han botado) del?"
-    r"|dej(?:é|e|ado|amos|aron|ó)(?: de)?|vend(?:[ií]|ido|imos|i[oó])|cancel\w+|anul\w+"
+    r"|dej(?:é|e|ado|amos|aron|ó)(?: de)?(?! (?:en|a) \d)|vend(?:[ií]|ido|imos|i[oó])|cancel\w+"
+    r"|anul\w+"
     r"|suspendieron|se ha suspendido"
     # "He suspendido química" tells of an exam that was failed.
     r"|(?<!\bhe )(?<!\bha )(?<!\bhas )(?<!\bhemos )suspendid[oa]s?"

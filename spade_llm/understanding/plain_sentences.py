@@ -221,6 +221,9 @@ def with_both_told(sentence: str) -> str:
         (_TWO_RELATIVES, r"\g<first>; \g<second>\g<verb> "),
         (_TWO_RELATIVES_ES, r"\g<first>; \g<second>\g<verb> "),
         (_SAME_VERB_ES, r"\g<first>; \g<time> \g<verb> "),
+        (_TWO_NAMED_ES, r"\g<first>; \g<second> se llama "),
+        (_TWO_BEINGS, r"\g<first>; \g<second> \g<verb> "),
+        (_OWN_THING_ES, r"\g<first>; mi \g<noun> es "),
         (_NAME_BEFORE_VERB_ES, r"\g<first>; \g<name> "),
     ):
         for _ in range(MAX_TOLD):
@@ -277,6 +280,30 @@ _TWO_RELATIVES_ES = LazyPattern(
     r"(?:,? y|,) (?P<second>mi \w+) (?=(?:del?|en) )",
     _I,
 )
+_TWO_NAMED_ES = LazyPattern(
+    rf"(?P<first>^mi [a-záéíóúñ]+(?: [a-záéíóúñ]+)? se llama {_NAMED}),? y"
+    rf" (?P<second>(?:mi|la|el) [a-záéíóúñ]+) (?={_NAMED}(?:$|,))",
+    _I,
+)
+"""`Mi hijo mayor se llama Bruno y la pequeña Carlota`."""
+_TWO_BEINGS = LazyPattern(
+    r"(?P<first>^(?:mi [a-záéíóúñ]+ (?:mayor|menor|peque[ñn][oa]|median[oa])|mi [a-záéíóúñ]+"
+    r"|my (?:older |younger |eldest |youngest |big |little )?[a-z]+|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+)"
+    r" (?P<verb>se llama|calza|tiene|mide|pesa|usa|va|juega|toca|estudia|hace|come|es|vive|trabaja"
+    r"|is|has|takes|wears|plays|goes|does|studies|eats|weighs)"
+    r" (?P<begin>\d|(?:un|una|en|al?|de|el|la|los|las|an?|the|in|at|to|size) )"
+    r"[^,;]{0,40}?)(?:,? y|,? and|,)"
+    r" (?P<second>(?:la|el) (?:mayor|menor|peque[ñn][oa]|median[oa])|mi [a-záéíóúñ]+|my [a-z]+"
+    r"|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+) (?=(?P=begin)|\d|(?:al?|del?) )",
+    _I,
+)
+"""`Álvaro calza un 33 y Daniela un 29`: a verb that the second leaves out."""
+_OWN_THING_ES = LazyPattern(
+    r"(?P<first>^(?:el|la) (?P<noun>[a-záéíóúñ]+) de (?:mi )?[^\W\d_]+ es [^,;]{2,40}?)"
+    r"(?:,? y|,) (?:el m[ií]o|la m[ií]a)(?: es|,)? ",
+    _I,
+)
+"""`El coche de mi mujer es un Arona y el mío un Sandero`."""
 _TIME_OF_DAY = r"(?:por las? (?:ma[ñn]anas?|tardes?|noches?)|al mediod[ií]a|los [^\W\d_]+s)"
 _SAME_VERB_ES = LazyPattern(
     rf"(?P<first>^{_TIME_OF_DAY},? (?P<verb>(?:me |nos )?[^\W\d_]+(?:o|[aei]mos)) [^,;]{{2,80}}?)"

@@ -180,6 +180,7 @@ _WE = LazyPattern(r"^we\b", _I)
 _WILL = LazyPattern(r"^['’]ll\b", _I)
 _NAMES = LazyPattern(r"(?:['’]s| is) (?:called|named)\b|['’]s name\b| se llama\b", _I)
 _CLITIC = LazyPattern(r"l[ao]s?$", _I)
+_OBJECT_PRONOUN = LazyPattern(r"(?:l[aeo]s?|se|nos|me)$", _I)
 _TITLE = LazyPattern(r"(?:mr|mrs|ms|miss|dr|prof|sir|rev|sr|sra|srta|don|do[ñn]a)$", _I)
 _BEFORE_PLACE = LazyPattern(r"(?:at|in|on|to|near|into|from|en|st|san|santa|al|de|del)$", _I)
 _MOTION = LazyPattern(
@@ -424,8 +425,9 @@ def _article_at(
     following = words[number + 1][0] if number + 1 < len(words) else ""
     if word in ("a", "A") and is_spanish and (_NAME.match(following) or _PARENT.match(following)):
         return None
-    if number and is_spanish and (to_the := _TO_THE.match(word)):
-        # "Llama al fontanero".
+    behind = words[number + 2][0] if number + 2 < len(words) else ""
+    if is_spanish and (number or _OBJECT_PRONOUN.match(behind)) and (to_the := _TO_THE.match(word)):
+        # "Llama al fontanero", "al perro le damos pienso".
         return to_the
     # "Tengo reunión con Ana": a noun without its article.
     is_bare = bool(following) and not _ARTICLE.match(following)
@@ -601,6 +603,7 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
             # "My brother sits with him": not the brother, who was named before, too.
             and not (_OBJECT.match(pronoun[0]) and found.text in text)
             and not (_NOT_MEANT.search(found.text) or _is_own_name(found, one))
+            and not (found.is_named and _TASTE.match(one))
             # "The vet rang, she's to get two": the patient.
             and not (is_treated and _DOCTOR.match(found.text))
         ]
@@ -623,6 +626,18 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
         several = next((one for one in noun_phrases(known[-1]) if one.is_plural), None)
         return (several.text, known[-1]) if several else ("", "")
     return "", ""
+
+
+_TASTE = LazyPattern(
+    r"^(?:(?:my|our|[\w-]+['’]s) )?(?:my [\w-]+['’]s )?favou?rite (?:whisky|drink|beer|wine|food"
+    r"|dish"
+    r"|meal|band|film|movie|book|song|show|series|game|team|colour|color|place|city|brand|perfume)\b"
+    r"|^(?:mi|nuestr[oa]|el|la) (?:whisky|bebida|cerveza|vino|comida|plato|grupo|banda|pel[ií]cula"
+    r"|libro|canci[oó]n|serie|juego|equipo|color|sitio|lugar|ciudad|marca|perfume) "
+    r"(?:favorit|preferid)[oa]\b",
+    _I,
+)
+"""The name behind it is that of no being: `my favourite whisky is Jura`."""
 
 
 def _perhaps_person(statement: str, sex: str) -> tuple[str, str]:
@@ -820,7 +835,7 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
         return text
     if not (is_of_before or is_of_earlier):
         return text
-    subject = leading_noun(before)
+    subject = leading_noun(before) or _topic_being(before)
     # "Ahora es Ana": what has a name is not another name.
     is_name = bool(_IS_NAME.match(text))
     is_subject = subject and subject.is_being and not (is_name and subject.is_named)
@@ -955,8 +970,16 @@ def names_introduced(text: str, before: str) -> bool:
         return subject is not None and subject.is_named and bool(concepts_of(before) & kin())
     if not pronoun or not _NAMES.match(pronoun["rest"]):
         return False
+    if _IS_A.match(before):
+        # "My hamster's a girl": it was known before.
+        return False
     new = (one for one in noun_phrases(before) if _INDEFINITE.match(before, one.start))
     return any(not one.is_named for one in new)
+
+
+_IS_A = LazyPattern(
+    r"^(?:my|our|mi|nuestr[oa]) [\w-]+(?:['’]s| is| es| era| was) (?:an?|una?) ", _I
+)
 
 
 def with_role(text: str, earlier: Sequence[str]) -> str:
@@ -1087,6 +1110,16 @@ def with_omitted_noun(text: str, known: Sequence[str]) -> str:
     """The text with the noun that Spanish omits in front of `de`, from one of the latest statements
     that has it with an article of the same gender: `la del buzón` → `la llave del buzón` after `la
     llave del garaje`."""
+    if owned := _NOUNLESS.match(text):
+        return _with_owned_noun(text, owned, known[-MAX_BACK:])
+    if (liked := _FAVOURITE.match(text)) and (noun := _liked(known[-MAX_BACK:])):
+        article, adjective = liked["article"], liked["adjective"]
+        told = f"{article} {noun} {adjective}" if liked["es"] else f"{article} {adjective} {noun}"
+        return f"{told}{text[liked.end() :]}"
+    if one := _THE_ONE.search(text):
+        return _with_noun_of_one(text, one, known[-MAX_BACK:])
+    if child := _BY_AGE.match(text):
+        return _with_relative(text, child, known[-MAX_BACK:])
     omitted = _OMITTED_NOUN.search(text)
     if omitted is None:
         return text
@@ -1094,7 +1127,7 @@ def with_omitted_noun(text: str, known: Sequence[str]) -> str:
     nouns = (
         found["noun"]
         for one in reversed(known[-MAX_BACK:])
-        for found in _NOUN_WITH_OF.finditer(one)
+        for found in (*_NOUN_WITH_OF.finditer(one), *_SUBJECT_ES.finditer(one))
         if found["any"] or is_female == bool(found["female"])
     )
     noun = next(nouns, "")
@@ -1102,11 +1135,104 @@ def with_omitted_noun(text: str, known: Sequence[str]) -> str:
     return f"{text[:at]} {noun}{text[at:]}" if noun else text
 
 
+def _liked(known: Sequence[str]) -> str:
+    """The noun of the latest favourite: `meal` of `my favourite meal is lasagne`."""
+    found = (_FAVOURITE_NOUN.match(one) for one in reversed(known))
+    liked = next(filter(None, found), None)
+    return (liked["en"] or liked["es"]) if liked else ""
+
+
+_FAVOURITE = LazyPattern(
+    r"(?P<article>my|our|mi|nuestr[oa]) (?P<adjective>favou?rite|fave|(?P<es>favorit[oa]"
+    r"|preferid[oa]))"
+    r"(?: one)?(?=['’]s | (?:now |ahora )?(?:is|es|was|era) )",
+    _I,
+)
+_FAVOURITE_NOUN = LazyPattern(
+    r"(?:my|our) (?:favou?rite|fave) (?P<en>[a-z]+(?: [a-z]+)?)(?:['’]s| is| was) "
+    r"|(?:mi|nuestr[oa]) (?P<es>[^\W\d_]+) (?:favorit|preferid)[oa] (?:es|era) ",
+    _I,
+)
+
+
+def _with_noun_of_one(text: str, found: re.Match[str], known: Sequence[str]) -> str:
+    """The text with the noun for which `one` stands: `the Netflix password` for `the Netflix one`
+    after `the Netflix password is …`."""
+    which = re.compile(rf"\b{re.escape(found['which'])} (?P<noun>[a-z]+)\b", _I)
+    nouns = (which.search(told) for told in reversed(known))
+    noun = next(filter(None, nouns), None)
+    at = found.start("one")
+    return f"{text[:at]}{noun['noun']}{text[at + len('one') :]}" if noun else text
+
+
+_THE_ONE = LazyPattern(r"\b(?:the|my|our) (?P<which>[\w'’-]+) (?P<one>one)\b(?! of\b)", _I)
+
+
+def _with_owned_noun(text: str, owned: re.Match[str], known: Sequence[str]) -> str:
+    """The text with the noun that a possessive stands for, the subject of one of the latest
+    statements: `my train's at 8` for `mine's at 8`, `mi vuelo sale` for `el mío sale`."""
+    is_spanish = owned["article"] is not None
+    subjects = (_SUBJECT_ES if is_spanish else _SUBJECT_EN).finditer
+    found = next((one for told in reversed(known) for one in subjects(told)), None)
+    if found is None:
+        return text
+    if is_spanish:
+        is_female = owned["article"].lower() == "la"
+        if not found["any"] and is_female != bool(found["female"]):
+            return text
+    owner = _POSSESSIVES.get(owned["owner"].lower()[:3], owned["owner"])
+    return f"{text[: owned.start('told')]}{owner} {found['noun']}{text[owned.end('told') :]}"
+
+
+def _with_relative(text: str, found: re.Match[str], known: Sequence[str]) -> str:
+    """The text with the noun of a relative of whom only the age is named: `mi hija mayor` for `la
+    mayor` after `mi hija pequeña hace gimnasia`."""
+    nouns = (_RELATIVE.search(one) for one in reversed(known))
+    noun = next(filter(None, nouns), None)
+    if noun is None:
+        return text
+    ending = "a" if found["article"].lower() == "la" else "o"
+    at = found.start("article")
+    return f"{text[:at]}mi {noun['stem']}{ending}{text[found.end('article') :]}"
+
+
+_BY_AGE = LazyPattern(
+    r"^[¿¡]?(?:(?:y|pero|ahora) )*(?P<article>la|el) (?:mayor|menor|peque[ñn][oa]|median[oa])"
+    rf"(?= (?:ya |ahora |se |no )*(?:{THIRD_SPANISH}|\w+ó)\b)",
+    _I,
+)
+_RELATIVE = LazyPattern(r"\bmis? (?P<stem>hij|herman|niet|sobrin|gat|perr)[oa]s?\b", _I)
+_FIRST_OF = r"^[¿¡]?(?:(?:and|but|so|now|y|pero|ya|ahora) )*"
+_NOUNLESS = LazyPattern(
+    rf"{_FIRST_OF}(?P<told>(?:(?P<article>el|la) )?(?P<owner>(?(article)(?:m[ií][oa]"
+    r"|nuestr[oa])|(?:mine|ours|(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+['’]s))))"
+    r"(?=['’]s |\?|$| (?:is|was|starts|leaves|opens|ends|arrives|costs|es|era|sale|llega|empieza"
+    r"|termina|est[aá]|cuesta|va)\b)",
+    _I,
+)
+"""A possessive without its noun: `mine`, `Dan's`, `el mío`."""
+_SUBJECT_EN = LazyPattern(
+    r"^(?:(?:and )?(?:when|where|what|who|how much)(?:['’]s| is| was) )?(?:my|our|[\w-]+['’]s) "
+    r"(?P<noun>[a-z-]+(?: [a-z-]+)?)"
+    r"(?:['’]s |\?| (?:is|was|starts|leaves|opens|ends|arrives|costs) )",
+    _I,
+)
+_SUBJECT_ES = LazyPattern(
+    r"^(?:(?P<female>la)|el|(?P<any>mi|nuestr[oa])) (?P<noun>[^\W\d_]{3,})"
+    r"(?: de (?:mi )?[^\W\d_]+)? (?:es|era|sale|llega|empieza|termina|est[aá]|cuesta|va) ",
+    _I,
+)
+_POSSESSIVES = {
+    "min": "my", "our": "our", "mío": "mi", "mio": "mi", "mía": "mi", "mia": "mi",
+    "nue": "nuestro",
+}  # fmt: skip
+
+
 _OMITTED_NOUN = LazyPattern(
     r"(?:^[¿¡]?(?:(?:y|pero|ya|ahora) )*(?:a |en )?"
     r"|\b(?:cambi|mov|pas|aplaz|posterg|adelant|retras|cancel|anul|renov|perd|olvid|borr"
     r"|vend)\w+ (?:a )?)"
-    r"(?P<article>el|la)(?= del? (?!que\b|donde\b)(?!(?:la|los|las) que\b)\w)",
+    r"(?P<article>el|la)(?= del? (?!las? \d|que\b|donde\b)(?!(?:la|los|las) que\b)\w)",
     _I,
 )
 _NOUN_WITH_OF = LazyPattern(

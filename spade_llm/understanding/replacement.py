@@ -1042,7 +1042,7 @@ def is_unrelated(message: str, clause: str, new: Statement) -> bool:
 def has_other_topic(message: str, old: str) -> bool:
     """Check whether a message names what it is about, and has nothing in common with an older
     statement: `turns out I'm allergic to shellfish` gives a salary no other value."""
-    if len(message.split()) < MIN_MATTER_WORDS or _REFERS_BACK.search(message):
+    if len(message.split()) < MIN_MATTER_WORDS or REFERS_BACK.search(message):
         return False
     said, before = features(message).concepts, features(old).concepts
     words = stems_of(_FAVOURITE.sub("", _NEWEST.sub("", message))) & stems_of(old) - light()
@@ -1083,9 +1083,9 @@ _ROLE_IS = LazyPattern(
     _I,
 )
 """A being of the speaker, and what follows tells who it is: `mi doctora es …`."""
-_REFERS_BACK = LazyPattern(
+REFERS_BACK = LazyPattern(
     r"\b(?:it|them)\b(?!['’])|\b(?!lo dej)(?:me |nos |se |ya )?l[ao]s? (?:he|ha|hemos|han"
-    r"|\w+(?:o|amos|emos|imos|aron|ieron|ó|é))\b"
+    r"|\w+(?:o|amos|emos|imos|aron|ieron|ó|é|í))\b|\b\w{3,}[aei]rl[ao]s?\b"
     r"|\b(?:our|my) (?:second|third|fourth|fifth) "
     r"|\bnac(?:ido|i[óo]) (?:el|la|nuestr[oa]) (?:segund|tercer|cuart|quint)[oa]\b",
     _I,
@@ -1262,7 +1262,8 @@ _TO_BEING = LazyPattern(
 )
 _ADVERBS = frozenset({"ahora", "ya", "tambien", "siempre", "now", "also", "always"})
 _OWNED = LazyPattern(
-    r"^(?P<owner>(?:(?:my|our) )?[\w-]+(?: (?-i:[A-Z])[\w-]+)?)['’]s"
+    r"^(?P<owner>(?!(?:it|that|there|s?he|who|what|where|here|let)['’])(?:(?:my|our) )?"
+    r"[\w-]+(?: (?-i:[A-Z])[\w-]+)?)['’]s"
     r" (?!(?:an?|the|not|in|at|on|from|called|\d|been|got|gone|put|had|\w{2,}ed|going|moving|coming"
     r"|having|working|living|getting|leaving|studying|doing|starting)\b)\w"
     r"|^(?:el|la|los|las) [\w-]+ (?:[\w-]+ |con (?:el|la) [\w-]+ )??"

@@ -49,8 +49,10 @@ from spade_llm.understanding.substitution import (
 )
 from spade_llm.understanding.things import COPULA, names_other_of_kind
 from spade_llm.understanding.vocabulary import (
+    MONTHS,
     RANGE,
     TIME_BEHIND,
+    WEEKDAYS,
     ValueType,
     concepts_of,
     general,
@@ -732,6 +734,51 @@ def value_of_pronoun(text: str, known: Sequence[str]) -> Statement | None:
         one: spans for one, spans in values_of_part(text).items() if one != ValueType.NAME
     }
     return _with_types_of(text, earlier, types)
+
+
+def moved_thing(text: str, before: str, known: Sequence[str]) -> Statement | None:
+    """`I've moved them, they're in a biscuit tin` after `I keep the keys in the drawer`: the latest
+    statement that tells where a thing is, with its new place. `before`: the clause before it."""
+    moved = _NEW_PLACE.match(text)
+    if moved is None or not (moved["now"] or moved["behind"] or _HAS_MOVED.search(before)):
+        return None
+    is_plural = moved["many"] is not None
+    for one in reversed(known[-MAX_BACK:]):
+        kept = _KEPT.match(one)
+        if kept and is_plural == bool(_PLURAL.match(kept["thing"] or kept["thing2"])):
+            start = kept.start("place" if kept["place"] else "place2")
+            text = f"{one[:start]}{moved['place']}"
+            return Statement(text=text, is_change=True, replaced=one)
+    return None
+
+
+_IN = (
+    r"(?:in|on|under|behind|inside|next to|at|by|en|debajo|encima|dentro|detr[aá]s|al lado|sobre"
+    rf"|junto)(?! (?:the |el |la |las )?(?:\d|{MONTHS}|{WEEKDAYS}))"
+)
+_NEW_PLACE = LazyPattern(
+    r"(?:(?:and|so|y) )?(?P<now>(?:now|ahora|ya) )?"
+    r"(?:(?P<many>they['’]re|they are|est[aá]n)|it['’]s|it is|est[aá])(?: now)?"
+    rf" (?P<place>{_IN} [^,;]{{3,60}}?)(?P<behind> (?:now|ahora))?$",
+    _I,
+)
+_HAS_MOVED = LazyPattern(
+    r"\b(?:moved|changed|put|shifted|hidden|hid) (?:it|them)\b"
+    r"|\bl[ao]s? (?:he|hemos|ha|han) (?:cambiado|movido|puesto|pasado|guardado|escondido)\b"
+    r"|\bl[ao]s? (?:cambi[eé]|mov[ií]|puse|pas[eé]|escond[ií])\b",
+    _I,
+)
+_KEPT = LazyPattern(
+    r"^(?:(?:i|we) (?:(?:always|usually) )?(?:keep|store|put|leave|left|hide)"
+    r"|guard(?:o|amos)|dej(?:o|é|amos)|pon(?:go|emos)|escond(?:o|emos)|ten(?:go|emos)) "
+    rf"(?P<thing>(?:the|my|our|el|la|los|las|mis?) [^,;]{{2,30}}?) (?P<place>{_IN} [^,;]+)$"
+    r"|^(?P<thing2>(?:the|my|our|el|la|los|las|mis?) [^,;]{2,30}?)"
+    r"(?: (?:is|are|est[aá]n?|l[ao]s? (?:tengo|guardo|dejo|tenemos|guardamos))|['’]s)"
+    rf" (?P<place2>{_IN} [^,;]+)$",
+    _I,
+)
+"""A thing and where it is kept."""
+_PLURAL = LazyPattern(r"(?:the|my|our|los|las|mis) (?:[\w-]+ )?\w+s\b", _I)
 
 
 def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statement | None:

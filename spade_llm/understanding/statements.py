@@ -17,15 +17,17 @@ from spade_llm.understanding.clause_kinds import (
     ClauseKind,
     is_statement,
 )
-from spade_llm.understanding.clauses import is_off_the_record, split_clauses
+from spade_llm.understanding.clauses import changing_parts, is_off_the_record, split_clauses
 from spade_llm.understanding.corrections import (
     at_other_destination,
     contrasted,
     of_another,
     resolve_correction,
     restated_latest,
+    says_change,
     whole_phrase,
     with_other_parts,
+    without_agent,
     without_birthday,
 )
 from spade_llm.understanding.features import (
@@ -55,6 +57,7 @@ from spade_llm.understanding.reminders import (
 )
 from spade_llm.understanding.replacement import (
     INTRODUCES,
+    REFERS_BACK,
     are_about_different_beings,
     has_other_topic,
     is_unrelated,
@@ -64,6 +67,7 @@ from spade_llm.understanding.replacement import (
 from spade_llm.understanding.slots import (
     found_at_last,
     in_same_slot,
+    moved_thing,
     of_relation,
     swapped,
     value_of_pronoun,
@@ -83,6 +87,7 @@ from spade_llm.understanding.successions import (
     closest,
     elliptic,
     ending,
+    have_same_begin,
     in_own_words,
     in_place_of,
     is_announcement_only,
@@ -91,6 +96,7 @@ from spade_llm.understanding.successions import (
     split_announcement,
     substituted,
     successor,
+    tells_absence,
     tells_reason,
     with_next_child,
 )
@@ -329,6 +335,7 @@ def _read_clauses(
         else:
             related = remembered if _says_change(clause) else ()
             found, changing = _statements_of_related(clause, known, related, before)
+            found = found if changing else _reread(clause, found, known, before) or found
         if statements and _is_result(clause.text, before, found):
             known = _continue_last(statements, known, clause.text)
             continue
@@ -357,6 +364,76 @@ def _read_clauses(
         clauses=tuple(clauses),
         takes_back=takes_back,
     )
+
+
+def _reread(
+    clause: Clause, found: Sequence[Statement], known: Sequence[str], before: str
+) -> list[Statement]:
+    """The statements of a clause of which only a part changes one of this conversation: behind a
+    cause (`con el aumento quedó en 485`), or before a remark (`he's put it up to 920, typical`);
+    empty if it changes none. `found`: what it tells as a whole."""
+    if not known or any(one.replaced for one in found):
+        return []
+    for part in changing_parts(clause.text, is_change=clause.is_change):
+        if _OF_SUBJECT_BEFORE.match(part.text):
+            continue
+        if any(_replaces_any(one, known) for one in found):
+            return []
+        is_change = part.is_change or clause.is_change or says_change(part.text)
+        shorter = replace(clause, text=part.text, is_change=is_change)
+        said_before = before or part.before
+        of_same = [one for one in known if not _is_of_other_change(said_before, part.text, one)]
+        # "The clinic rang: it's on Friday": of the clinic, nothing is known.
+        for said in dict.fromkeys(
+            (said_before, "" if _BRINGS_NEWS.search(said_before) else said_before)
+        ):
+            told, _ = _statements_of_related(shorter, of_same, (), said)
+            if any(one.replaced in of_same or _replaces_any(one, of_same) for one in told):
+                is_told = is_statement(part.before) and not announces(part.before)
+                return [*([_plain_statement(part.before)] if is_told else []), *told]
+    return []
+
+
+_BRINGS_NEWS = LazyPattern(
+    r"\b(?:rang|called|phoned|texted|emailed|messaged|wrote|letter|e-?mail|asked|llam\w+|avis\w+"
+    r"|escrib\w+|mand\w+|correo|carta|mensaje)\b",
+    _I,
+)
+
+
+def _is_of_other_change(before: str, text: str, earlier: str) -> bool:
+    """Check whether a part of a message says of something else than an earlier statement that it
+    has changed (`the pool has new hours` beside `my gym opens at 6`), or names what the next part
+    (`text`) means: `I painted the bike, it's blue now`."""
+    if not before or REFERS_BACK.search(before):
+        return False
+    named = concepts_of(before) - general() - light()
+    if named & _OF_BODY:
+        # "I've lost weight, I'm down to a 14": the reason.
+        return False
+    is_other = bool(named) and not named & features(earlier).concepts
+    if says_change(before) or announces(before):
+        return is_other or _is_apart(before, earlier) or tell_of_two_things(before, earlier)
+    if not _IMPLICIT.match(text) or _BRINGS_NEWS.search(before):
+        return False
+    return is_other and not have_same_begin(text, earlier)
+
+
+_OF_SUBJECT_BEFORE = LazyPattern(
+    r"(?:now )?(?:works|lives|plays|goes|takes|drives|studies|teaches|runs|likes|loves|wants|has|is"
+    r"|was)\b",
+    _I,
+)
+"""`Ann left, now works at Mencap`: the subject stands in the part before it."""
+_OF_BODY = frozenset({"weight", "pregnant"})
+_IMPLICIT = LazyPattern(
+    rf"(?:(?:and|so|y|now|ahora|ya) )*(?:it['’]s|it is|they['’]re|{THIRD_SPANISH})\b", _I
+)
+"""A clause with a pronoun, or no subject, for a thing."""
+
+
+def _replaces_any(new: Statement, known: Sequence[str]) -> bool:
+    return any(replaces(new, old) and not new.text.startswith(old) for old in known)
 
 
 def _told_once(
@@ -460,6 +537,8 @@ def _is_new_value(clause: Clause) -> bool:
     return is_change and bool(_IT_IS.match(clause.text))
 
 
+_ABOUT_ANOTHER = re.compile(r" \([^()]+\)$")
+"""A statement, and in parentheses what it means of an earlier one."""
 _ACTUALLY = LazyPattern(r"\b(?:now|actually|ahora|en realidad)\b", _I)
 
 
@@ -553,19 +632,19 @@ def _statements_of_clause(
     if is_own and len(text.split()) < 2:
         return [], ""
     every = [*remembered, *known]
-    if told := _told_at_once(text, known, every):
+    if told := _told_at_once(text, before, known, every):
         return told, ""
     if len(text) > MAX_STATEMENT_CHARS:
         # Read in parts, it would take time that grows with the square of its length.
         return [_plain_statement(text)] if is_own else [], ""
     named = replace(clause, text=with_person(text, known, before))
     all_known, all_told = known, every
-    said = named.text if is_own or _has_verb(text) else ""
+    said = without_agent(named.text) if is_own or _has_verb(text) else ""
     known, remembered = (
         [
             one
             for one in of_person
-            if not (said and _is_apart(said, one, before))
+            if not (said and (_is_apart(said, one, before) or _is_of_absent(text, one, before)))
             and not tell_of_two_things(text, one, before)
         ]
         for of_person in (known, remembered)
@@ -576,7 +655,7 @@ def _statements_of_clause(
         return [replace(_plain_statement(full), is_change=False)], ""
     if replaced := _replaced_by_clause(clause, named, known, remembered, before):
         return replaced, ""
-    if (changed := _change_of_clause(named.text, every, known))[0]:
+    if (changed := _change_of_clause(named, every, known))[0]:
         return changed
     slot = in_same_slot(text, named.text, every, known)
     if slot or not (is_own or _has_verb(text)):
@@ -593,6 +672,13 @@ def _is_apart(text: str, earlier: str, before: str = "") -> bool:
     # "I changed doctors, it's Dr Wu now": mine.
     is_more = bool(before and _CHANGED_OWN.match(before) and _IT_IS.match(text))
     return is_former or is_of_other or (is_more and are_about_different_beings(before, earlier))
+
+
+def _is_of_absent(text: str, earlier: str, before: str) -> bool:
+    """Check whether a clause names who takes the place of the being of which the clause before it
+    (the earlier statement) tells that it is away: in `Ann's on leave, it's Bea now` Ann is."""
+    is_said = bool(before) and before.lower() in earlier.lower()
+    return is_said and bool(_IT_IS.match(text)) and tells_absence(before)
 
 
 _CHANGED_OWN = LazyPattern(
@@ -647,7 +733,9 @@ def _replaced_by_clause(
     named = replace(named, text=without_birthday(named.text))
     if exchanged := of_another(clause.text, known):
         return [exchanged[0], _plain_statement(exchanged[1])]
-    latest = restated_latest(clause, known[-1]) if known else None
+    # "I had to change it (my laptop password …)": what it means, the statement before it tells.
+    told = next((one for one in reversed(known) if not _ABOUT_ANOTHER.search(one)), "")
+    latest = restated_latest(clause, told) if told else None
     if corrected := latest or contrasted(clause.text, every):
         return [_whole(clause.text, corrected)]
     if corrected := at_other_destination(clause, every):
@@ -763,13 +851,16 @@ def _leaves_profession(text: str, corrected: Statement) -> bool:
     return bool(new and kept) and not new & kept
 
 
-def _told_at_once(text: str, known: Sequence[str], every: Sequence[str]) -> list[Statement]:
+def _told_at_once(
+    text: str, before: str, known: Sequence[str], every: Sequence[str]
+) -> list[Statement]:
     """Statements of a clause that takes the place of an earlier one by a pronoun, changes a list,
-    or tells an end and a beginning."""
+    or tells an end and a beginning. `before`: the clause before it."""
     if found := _NO_LONGER_BUT_NOW.match(text):
-        return _change_of_clause(text, every, known)[0] or _ended_and_new(found)
+        whole = Clause(text=text, kind=ClauseKind.STATEMENT)
+        return _change_of_clause(whole, every, known)[0] or _ended_and_new(found)
     changed = change_of_list(text, every) or of_relation(text, every)
-    changed = changed or value_of_pronoun(text, known)
+    changed = changed or value_of_pronoun(text, known) or moved_thing(text, before, known)
     changed = changed or with_next_child(text, every)
     changed = changed or swapped(text, every, is_said=True) or found_at_last(text, every)
     return [changed] if changed else []
@@ -784,10 +875,11 @@ def _says_change(clause: Clause) -> bool:
 
 
 def _change_of_clause(
-    text: str, every: Sequence[str], known: Sequence[str]
+    clause: Clause, every: Sequence[str], known: Sequence[str]
 ) -> tuple[list[Statement], str]:
     """What a clause ends or replaces that does not only put in a new value; see
     `_statements_of_clause`."""
+    text = clause.text
     if is_in_general(text):
         return [], ""
     first, rest = split_announcement(text)
@@ -800,7 +892,7 @@ def _change_of_clause(
         if ended_part(first):
             return ending(first, earlier), earlier
         return [_plain_statement(with_role(with_antecedent(first, known), every))], earlier
-    if earlier := adjacent(text, known):
+    if earlier := adjacent(text, known, is_change=clause.is_change):
         return [successor(text, earlier)], ""
     return [], ""
 

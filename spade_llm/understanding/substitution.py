@@ -7,8 +7,9 @@ drink, a sport) to another one of that class.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from os.path import commonprefix
 from typing import TYPE_CHECKING
 
@@ -36,10 +37,13 @@ from spade_llm.understanding.vocabulary import (
     has_count,
     is_function_word,
     kin,
+    light,
+    stems_of,
     typed_values,
     value_key,
     values_of_part,
 )
+from spade_llm.understanding.wording import SPANISH_FIRST_PERSON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -120,14 +124,16 @@ _VERB_ENDS = LazyPattern(
 """The beginning of a statement up to its verb."""
 _BEFORE_OBJECT = LazyPattern(r"(?:an?|the|my|some|al?|el|la|los|las|un|una|mi|much[oa])$", _I)
 CLASSES = frozenset({
-    "animal", "drink", "food", "instrument", "pet", "profession", "religion", "school", "speak",
-    "sport", "subject", "transport",
+    "animal", "dance", "drink", "exercise", "food", "instrument", "pet", "profession", "religion",
+    "school", "speak", "sport", "subject", "transport",
 })  # fmt: skip
 """Concepts of words of which one takes the place of another."""
 _DATE = LazyPattern(rf"\d|\b(?:{MONTHS})\b", _I)
 _PHONE = "phone"
 MAX_BARE_WORDS = 8
 """Maximum length in words of a text of which a number without a noun may replace any other one."""
+MIN_WORD_CHARS = 4
+"""Minimum length of a word of which a repetition tells that a new value does not fit."""
 MAX_NAMES = 2
 """Names of a statement of which one may give way to another."""
 _DETAIL = LazyPattern(
@@ -147,6 +153,17 @@ _CODE = LazyPattern(r"\d[ -]?(?P<behind>[A-Z]{1,4})\b|\b(?P<before>[A-Z]{1,4})[ 
 """Letters of a number plate or the like, which are no name: `4521 KLM`."""
 _IN_STREET = LazyPattern(r"\b(?:calle|avenida|plaza|paseo|camino|carrer|r[uú]a) (?:\w+ ){0,2}$", _I)
 """The beginning of a street's name, up to the name itself."""
+_WITH_DRINK = LazyPattern(
+    r"\b(?:coffee|tea|caf[eé]|t[eé]|cortado|mate|latte) (?:with|con) (?:an? |una? )?(?:\w+ )?$", _I
+)
+_ADDED_TO_DRINK = LazyPattern(
+    r"\b(?:milk|cream|sugar|honey|oat|soya?|lemon|ice|leche|nata|az[uú]car|miel|avena|soja|lim[oó]n"
+    r"|hielo)\b",
+    _I,
+)
+_DIGIT = re.compile(r"\d")
+_CALLED = LazyPattern(r"(?:\b(?:is|are|called|es|son|llaman?)|['’]s) $", _I)
+"""The beginning of a statement up to a name or value."""
 _ASIDE = LazyPattern(rf",(?!.*\b{FINITE}\b)[^;]+$", _I)
 _COLOURED = LazyPattern(rf" {TYPED[ValueType.COLOUR].pattern}", _I)
 _FLOOR = LazyPattern(r", (?:flat |piso )?\d[\wºª]*(?: [A-Z]\b)?", _I)
@@ -159,6 +176,32 @@ class _Place:
 
     start: int
     behind: int
+
+
+def _is_of_other_kind(value: str, over: str, *, behind: str) -> bool:
+    """Check whether a value cannot stand where another one (`over`) stood, behind these words."""
+    has_number = bool(_DIGIT.search(value)) or has_count(value)
+    # "Café con té verde" for "café con leche".
+    is_drink = bool(_WITH_DRINK.search(behind)) and "drink" in concepts_of(value)
+    return (
+        (is_drink and not _ADDED_TO_DRINK.search(value))
+        or (over.isdigit() and not has_number)
+        # "I moved to Leeds" names no other street.
+        or (bool(_IN_STREET.search(behind)) and not _DIGIT.search(value))
+        # "Mi novio se llama ando con Beto".
+        or (bool(_CALLED.search(behind)) and value.split()[0].lower() in SPANISH_FIRST_PERSON)
+    )
+
+
+def _repeats_word(new: Statement) -> bool:
+    """Check whether a statement has a word twice that the one in whose place it stands has once:
+    `clases de pilates a clases de bachata`."""
+    old = Counter(split_words(new.replaced))
+    return any(
+        count > 1 == old[word] and not is_function_word(strip_accents(word))
+        for word, count in Counter(split_words(new.text)).items()
+        if len(word) >= MIN_WORD_CHARS
+    )
 
 
 def inserted(old: str, new: str) -> _Place:
@@ -181,14 +224,13 @@ def is_clean(new: Statement) -> bool:
     end = len(new.replaced) - place.behind
     value = new.text[place.start : len(new.text) - place.behind]
     over, kept = new.replaced[place.start : end], new.replaced[: place.start] + new.replaced[end:]
+    if _repeats_word(new) or new.text.count("(") != new.text.count(")"):
+        return False
     if not value or not over or not (place.start or place.behind):
         return True
+    if _is_of_other_kind(value, over, behind=new.replaced[: place.start]):
+        return False
     if _JOINT.search(new.text) and not _JOINT.search(new.replaced):
-        return False
-    if new.text.count("(") != new.text.count(")"):
-        return False
-    if _IN_STREET.search(new.replaced[: place.start]) and not re.search(r"\d", value):
-        # "I moved to Leeds" names no other street.
         return False
     handles = typed_values(new.replaced).get(ValueType.HANDLE, ())
     if any(first <= place.start and end <= last for first, last in handles):
@@ -248,7 +290,8 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
             found[of] = same
             continue
         # "Ann moved to Spain": only a place gives way, or what tells of a home.
-        is_move = kinds == {"place"} and not features(earlier).topic & _WITH_PLACE
+        is_of_place = features(earlier).topic & _WITH_PLACE and not _names_being(earlier)
+        is_move = kinds == {"place"} and not is_of_place
         allowed = kinds if is_move or kinds == {_PHONE} else {*kinds, ""}
         # "De 8 a 15" is not the number of "planta 5".
         is_any = not kinds and (of is not ValueType.NUMBER or len(text.split()) <= MAX_BARE_WORDS)
@@ -260,6 +303,12 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
         if fitting:
             found[of] = fitting
     return found
+
+
+def _names_being(statement: str) -> bool:
+    """Check whether a statement tells who a being is: `my friend from uni is Ann`."""
+    subject = leading_noun(statement)
+    return subject is not None and subject.is_being and COPULA.match(statement) is not None
 
 
 def _owned_names(names: Sequence[tuple[int, int]], earlier: str) -> _Values:
@@ -496,11 +545,52 @@ def with_types(
         kind = next(one for one in types if one in before)
         text = _with_expression(earlier, new[first:last], _nearest(earlier, before[kind], anchor))
     else:
+        before = {
+            kind: _beside_same_noun(
+                earlier,
+                _alike(earlier, spans, new, types[kind]) if kind is ValueType.NUMBER else spans,
+                new,
+            )
+            for kind, spans in before.items()
+            if kind in types
+        }
         places = {kind: _nearest(earlier, before[kind], anchor) for kind in types}
         text = _with_each(earlier, new, types, places)
     if text == earlier:
         return None
     return Statement(text=text, is_change=True, replaced=earlier)
+
+
+def _alike(earlier: str, spans: _Values, new: str, values: _Values) -> _Values:
+    """Those of several values of an earlier statement that have the form of the new one: rather
+    `9B` than `4` for `2D`."""
+    forms = {_form(new[slice(*one)]) for one in values}
+    return tuple(one for one in spans if _form(earlier[slice(*one)]) in forms) or spans
+
+
+def _beside_same_noun(earlier: str, spans: _Values, new: str) -> _Values:
+    """Those of several values of an earlier statement in the part of it that has most words of the
+    new text: of a dog and a cat with a name each, that of the cat."""
+    if len(spans) < MIN_BESIDE:
+        return spans
+    borders = [0, *(one.end() for one in _AND.finditer(earlier)), len(earlier)]
+    said = stems_of(new) - light()
+    shared = {
+        span: len(said & stems_of(earlier[start:end]))
+        for span in spans
+        for start, end in pairwise(borders)
+        if start <= span[0] < end
+    }
+    best = max(shared.values(), default=0)
+    return tuple(one for one in spans if shared.get(one) == best) or spans
+
+
+MIN_BESIDE = 2
+_AND = LazyPattern(r"[,;] | (?:and|y|e) ", _I)
+
+
+def _form(value: str) -> str:
+    return re.sub(r"[^\W\d_]+", "A", re.sub(r"\d+", "9", value))
 
 
 def _measured_alike(text: str, earlier: str, types: Spans) -> Spans:

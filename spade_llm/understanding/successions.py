@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from os.path import commonprefix
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
-from spade_llm.understanding.clause_kinds import is_statement
+from spade_llm.understanding.clause_kinds import THIRD_SPANISH, is_statement
 from spade_llm.understanding.corrections import (
     ASIDE_PLACE,
     DOES,
@@ -40,6 +41,7 @@ from spade_llm.understanding.pronouns import (
     is_noun_phrase,
     leading_noun,
     noun_phrases,
+    with_person,
     with_role,
 )
 from spade_llm.understanding.replacement import (
@@ -108,7 +110,7 @@ MAX_ANNOUNCEMENT_WORDS = 10
 """A longer part says more than that something has changed."""
 MAX_TOPIC_WORDS = 3
 """Maximum length in words of a complement that is replaced as a whole."""
-MAX_BACK = 2
+MAX_BACK = 3
 """Number of earlier statements to which a clause may refer without naming them."""
 _BORDER = LazyPattern(
     r"\s*[,;:–—]\s+(?:and |so |but |y |pero |as[ií] que |por eso |which is why |that['’]s why )?"
@@ -194,7 +196,7 @@ _SUCCEEDS = LazyPattern(
     rf"|taken|found|am|use|booked|chose|went with"
     r"|drive|have"
     r"|(?:me |nos )?(?:he|hemos) (?:comprado|pillado|apuntado|cogido|empezado|reservado)"
-    r"|compr[eé]|compramos|cogimos|me fui"
+    r"|compr[eé]|compramos|cogimos|me fui|empec[eé]|empezamos|(?:me )?abr[ií]|contrat[eé]"
     r"|estoy|voy|uso|tengo)\b|^(?:(?:nos )?iremos|nos vamos|vamos|iré|me voy) al?\b"
     r"|^(?:it|they|i|we)['’](?:s|re|m)\b|^(?:es|son)\b",
     _I,
@@ -275,6 +277,12 @@ _PRESENT = LazyPattern(
     _I,
 )
 """A habit or state of the speaker."""
+
+
+def tells_absence(text: str) -> bool:
+    """Check whether a part of a message says that a being is away or has left."""
+    subject = leading_noun(text)
+    return subject is not None and subject.is_being and bool(_GONE.search(text))
 
 
 def announces(text: str) -> bool:
@@ -458,7 +466,12 @@ def ending(text: str, earlier: str) -> list[Statement]:
     names = [earlier[start:end] for start, end in typed_values(earlier).get(ValueType.NAME, ())]
     words = [word for items in lists_of(earlier) for word in items]
     for item in (*names, *words):
-        others = [one for one in (names if item in names else words) if one != item]
+        # "Mac and cheese" is over as a whole.
+        others = [
+            one
+            for one in (names if item in names else words)
+            if one != item and not (value_key(one) and value_key(one) <= named)
+        ]
         if (
             others
             and value_key(item)
@@ -745,7 +758,7 @@ def _place_of_another(
     if gone.start and _DONE_TO_IT.match(rest):
         # "A mamá, como …, la llevamos": what happens to her.
         return ""
-    if ADDITION.search(rest) or is_negated(rest) or _same_being(gone, rest):
+    if ADDITION.search(rest) or is_negated(rest) or _same_being(gone, with_person(rest, (), first)):
         return ""
     if antecedent(rest, [first])[0].startswith(gone.text):
         return ""
@@ -1032,8 +1045,14 @@ def with_topic(text: str, earlier: str, announcement: str = "") -> str:
         return f"{text} ({'trabajo' if at['es'] else 'work'})"
     # "I cycle to the office now" and "I'm a nurse now" say themselves what they are about.
     is_told = said & before.concepts & _OWN_TOPICS or said & before.topic & things()
+    if have_same_begin(text, earlier):
+        return text
     # "En el bar ahora pido mosto" has the bar and the verb of the earlier one.
     has_words = len(stems_of(text) & stems_of(earlier) - light()) > 1
+    # "I'm a teacher now" after "I'm an accountant".
+    has_words = has_words or bool(
+        _HAS_JOB.match(_NOW.sub("", text).strip()) and _HAS_JOB.match(earlier)
+    )
     if not topic or is_told or has_words or said & before.topic & concepts_of(topic):
         return text
     is_ended = bool(ended_part(announcement))
@@ -1048,22 +1067,88 @@ def with_topic(text: str, earlier: str, announcement: str = "") -> str:
     return f"{text} ({topic})"
 
 
-def adjacent(text: str, known: Sequence[str]) -> str:
+def adjacent(text: str, known: Sequence[str], *, is_change: bool) -> str:
     """The latest of the statements just before a clause that tells of the same with the same verb,
-    and says that it is different now: `now I take the bus`; empty if there is none."""
-    if not _NOW.search(text) or is_denial(text):
+    and says that it is different now: `now I take the bus`; empty if there is none. `is_change`:
+    the clause begins with a word of change."""
+    is_now = is_change or _NOW.search(text) or _BY_NOW.match(text)
+    if not is_now or is_denial(text) or ADDITION.search(text):
         return ""
     verbs, of_new = _verbs(text), features(text)
     return next(
         (
             one
             for one in reversed(known[-MAX_BACK:])
-            if features(one).beings == of_new.beings
-            and (verbs & _verbs(one) or (_FAVOURITE.search(text) and _FAVOURITE.search(one)))
-            and not (of_new.topic - phrase_concepts(text)) & EXCLUSIVE - features(one).topic
+            if (
+                features(one).beings == of_new.beings
+                and (verbs & _verbs(one) or (_FAVOURITE.search(text) and _FAVOURITE.search(one)))
+                and not (of_new.topic - phrase_concepts(text)) & EXCLUSIVE - features(one).topic
+            )
+            or have_same_begin(text, one)
+            or (_HAS_JOB.match(text) and _HAS_JOB.match(one) and _are_of_one_job(text, one))
         ),
         "",
     )
+
+
+def _are_of_one_job(text: str, earlier: str) -> bool:
+    """Check whether two statements tell what the speaker is by a profession, or by the same noun:
+    `I'm store manager now` after `I'm an assistant manager at Boots`."""
+    one, other = (_ROLE.match(each) for each in (_NOW.sub("", text).strip(), earlier))
+    if not one or not other:
+        return False
+    is_job = all("profession" in concepts_of(each["role"]) for each in (one, other))
+    return is_job or one["role"].split()[-1] == other["role"].split()[-1]
+
+
+_ROLE = LazyPattern(
+    r"(?:i['’]m|i am|i work as) (?:an? |the )?(?P<role>[a-z-]+(?: [a-z-]+)?)(?=$| (?:at|in|for|of"
+    r"|on) )",
+    _I,
+)
+
+
+def have_same_begin(text: str, earlier: str) -> bool:
+    """Check whether two short statements begin with the same verb and preposition, but for words of
+    time before it, and end otherwise: `ahora estoy en pediatría`, `estoy en urgencias`."""
+    one, other = (_words_of(each) for each in (text, earlier))
+    if _NO_SUBJECT_ES.match(" ".join(one)) and (subject := leading_noun(earlier)):
+        other = _words_of(earlier[subject.start + len(subject.text) :])
+    same = len(commonprefix([one, other]))
+    begin = " ".join(one[:same])
+    if not _BEGIN.match(begin) or (one[0] in _OF_MANY and not _AT_END.search(begin)):
+        return False
+    if not 0 < len(one) - same <= MAX_END_WORDS or same >= len(other):
+        return False
+    # "Ahora trabajo en casa" does not end "trabajo en Indra".
+    are_named = [ValueType.NAME in typed_values(each) for each in (text, earlier)]
+    return are_named[0] or not are_named[1]
+
+
+def _words_of(text: str) -> list[str]:
+    """Words of a statement in lower case, without those of time before it; all articles are one."""
+    return _ARTICLE.sub("el", _TIME_BEFORE.sub("", text).lower()).strip(" .").split()
+
+
+MAX_END_WORDS = 5
+"""Maximum length in words of what is new in a clause that begins like an earlier statement."""
+_BY_NOW = LazyPattern(r"^ya (?:me |nos )?[^\W\d_]+(?:o|oy|amos|emos|imos)\b", _I)
+_ARTICLE = LazyPattern(r"\b(?:el|la|los|las|una?)\b", _I)
+_TIME_BEFORE = LazyPattern(
+    r"^(?:(?:now|these days|in the end|ahora|ya|al final|actualmente|(?:en|desde) [^\W\d_]+"
+    r"|el finde"
+    r"|on [^\W\d_]+(?:day(?: [a-z]+)?|s)|(?:los|cada) [^\W\d_]+|por las? [^\W\d_]+),? )+(?=\S+ \S)",
+    _I,
+)
+_BEGIN = LazyPattern(
+    r"(?:i|we)(?:['’]\w+)? \S+|i['’]m \S+|(?:(?:me|nos) )?(?:estoy|vivo|voy|soy|trabajo|como"
+    r"|[^\W\d_]{2,}(?:amos|emos|imos)|[^\W\d_]{3,}o) (?:a|al|en|de|del|con|por|para|el)\b"
+    rf"|{THIRD_SPANISH} (?:al?|en|del?|con|el)\b",
+    _I,
+)
+"""Verb and preposition or article with which a habit or state begins."""
+_AT_END = LazyPattern(r" (?:at|in|on|with|to|for|al?|en|con|del?|para)(?: (?:the|el|my|mi))?$", _I)
+_NO_SUBJECT_ES = LazyPattern(rf"{THIRD_SPANISH}\b", _I)
 
 
 def _verbs(text: str) -> frozenset[str]:

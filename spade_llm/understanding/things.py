@@ -23,6 +23,7 @@ from spade_llm.understanding.vocabulary import (
     values_of_part,
     word_concepts,
 )
+from spade_llm.understanding.wording import FIRST_PERSON_VERBS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -331,7 +332,14 @@ def _scopes(text: str) -> tuple[Thing, ...]:
         if not (_AT.search(one[0]) and one.start() and one.end() > end and not _NEW.search(one[0]))
         and not values_of_part(one["thing"])
     )
-    return tuple(one for one in scopes if one.concepts and not concepts_of(one.noun) & _AT_VALUES)
+    return tuple(
+        one
+        for one in scopes
+        # "Estoy en urgencias": a verb.
+        if one.concepts
+        and one.noun not in FIRST_PERSON_VERBS
+        and not concepts_of(one.noun) & _AT_VALUES
+    )
 
 
 _AT = LazyPattern(r" (?:at|in|en) ", _I)

@@ -414,11 +414,14 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"\b(?!(?<=\w )(?-i:[A-Z]))(?:(?:dark|light) )?(?:{_COLOURS})\b", re.IGNORECASE
     ),
     ValueType.HANDLE: re.compile(
-        r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|\bhttps?://\S+|\bwww\.\S+|(?<![\w-])[a-zA-Z]{3,}(?:[-_][a-zA-Z]+)*[-_]?\d\w*(?:-\w+)*\b(?!-)"
+        r"(?<!\w)@[\w.-]+|\b[\w.+-]+@[\w.-]+\w|(?<![\w@/.-])[a-z]{3,}\w*(?:\.(?!com\b|org\b|net\b)\w{3,}|_\w{2,})\b(?![./@])|\bhttps?://\S+|\bwww\.\S+|(?<![\w-])[a-zA-Z]{3,}(?:[-_][a-zA-Z]+)*[-_]?\d\w*(?:-\w+)*\b(?!-)"
+        r"|(?<![\w-])(?=\w{6})[A-Za-z]+\d+[a-z]{2}\w*\b(?!-)"
+        # Blood groups.
+        r"|(?<=[a-zú·] )(?:AB|A|B|O)(?:[ -](?:positiv[eo]|negativ[eo])\b|[+-](?!\w))"
     ),
     ValueType.NUMBER: re.compile(
         r"\b\d (?:foot|feet|ft) \d{1,2}\b|\b\d{1,2} (?:stone|st) \d{1,2}\b|\b[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}\b|(?<![\w.])[+#]?\d[\d.,/-]*(?: \d[\d.,/-]*)*(?:[¼½¾](?!\w)|(?: and a half| y medi[oa]"
-        r"| mil(?:lones)?(?: y medio)?)\b|[a-z]{0,3}\b)|\b(?!O2\b)[A-Z]*\d+[A-Z\d]*\b"
+        r"| mil(?:lones)?(?: y medio)?)\b|[a-z]{0,3}\b)|\b(?!O2\b)(?:[A-Z]{1,3}-(?=\d))?[A-Z]*\d+[A-Z\d]*\b"
         rf"|\b(?:(?!one\b|un[oa]?\b|once (?:an?|in|every|per|i|we|the|he|she|they|upon)\b)(?:{_NUMBER_WORDS}))\b(?: and a half\b)?(?: mil(?:lones)?\b| (?:hundred|thousand)\b)?(?: y medio\b)?"
     ),
     ValueType.NAME: re.compile(
@@ -548,12 +551,15 @@ def values_of_part(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]
     names = values.pop(ValueType.NAME, ())
     # "A Ana le gusta": the preposition is no part of the name.
     names = tuple(
-        (start + len("A ") if text[max(start, 0) : end].startswith("A ") else start, end)
+        (start + len("A ") if _AT_NAME.match(text, max(start, 0), end) else start, end)
         for start, end in names
     )
     if names := tuple(one for one in names if one[0] > 0 or not _is_stop(text[slice(*one)])):
         values[ValueType.NAME] = names
     return values
+
+
+_AT_NAME = re.compile(r"A (?=[A-ZÁÉÍÓÚÑ])")
 
 
 def tells_difference(text: str) -> bool:
