@@ -257,11 +257,12 @@ _SECOND_VERB_ES = LazyPattern(
     rf"^(?P<first>(?P<subject>(?:(?:mi|nuestr[oa]|el|la) (?!(?:{WEEKDAYS}|\d|semana|mes|a[ñn]o"
     r"|d[ií]a|fin|pr[oó]xim[oa]|domingo|tarde|noche|ma[ñn]ana)\b)[\w-]+"
     r"(?: (?:mayor|menor|median[oa]|peque[ñn][oa]|de (?:arriba|abajo|al lado|enfrente)))?"
-    r"(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+)(?:, [^,;]{2,30},)?)"
+    r"(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?|(?!(?:ayer|hoy|anoche|ma[ñn]ana|luego|despu[eé]s)\b)"
+    r"(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+)(?:, [^,;]{2,30},)?)"
     r" (?:(?:no|ya|ahora|se|les?|l[ao]s?) )*(?!(?:dice|dijo)\b)"
     rf"(?:{THIRD_SPANISH}|[^\W\d_]{{3,}}ó)"
     r"(?: (?!(?:que|si|cuando|porque|para|y|e)\b)[^\s;,]+)+)(?:,? y|,)"
-    r" (?P<rest>(?!se (?:ha )?jubil)"
+    r" (?P<rest>(?!se (?:ha )?jubil|qued[óa] (?:en )?\S*\d)"
     r"(?!(?:se )?(?:(?:ha|han) (?:entrado|venido|llegado|nacido|salido|aparecido|muerto)"
     r"|viene|llega|entra|nace|sale)n? (?:una?|mis?|el|la|los|las|otr[oa]|(?-i:[A-ZÁÉÍÓÚÑ])))"
     r"(?!(?:ahora|ya) (?:est[aá]|vive|va|viene|trabaja) (?-i:[A-ZÁÉÍÓÚÑ]))"
@@ -738,16 +739,18 @@ def changing_parts(clause: str, *, is_change: bool) -> Iterator[ChangingPart]:
     for border in reversed([*_REASON_END.finditer(clause)]):
         before, behind = clause[: border.start()], clause[border.end() :]
         is_result = is_change or border["result"] is not None or bool(_RESTATES.search(behind))
-        shorter = [*_without_frame(behind)]
-        if is_result or shorter:
+        if is_result:
             yield ChangingPart(text=behind, before=before)
-        yield from (replace(one, before=before, is_change=True) for one in shorter)
+        for one in _without_frame(behind):
+            if one.is_change or is_result:
+                yield replace(one, before=before, is_change=True)
 
 
 def _without_frame(text: str) -> Iterator[ChangingPart]:
-    bare = _CIRCUMSTANCE.sub("", text)
+    bare = _CIRCUMSTANCE.sub("", _REPORT.sub("", text))
+    is_framed = _CIRCUMSTANCE.search(_REPORT.sub("", text)) is not None
     yield from (
-        ChangingPart(text=one, is_change=bare != text or bool(_BARE_VALUE.match(one)))
+        ChangingPart(text=one, is_change=is_framed or bool(_BARE_VALUE.match(one)))
         for one in dict.fromkeys((bare, _REMARK.sub("", bare)))
         if one not in ("", text)
     )
@@ -765,7 +768,11 @@ _VALUE_FIRST = LazyPattern(
 )
 """A new value before a remark: `one now, the nurse had words`."""
 _RESTATES = LazyPattern(
-    r"\b(?:now|ahora)\b"
+    r"\b(?:now|ahora|(?:down|up) to)\b"
+    r"|^(?:i|we)(?:['’]ve| have)? (?:been|got) (?:moved|bumped|put|changed|shifted|switched"
+    r"|given)\b"
+    r"|^they(?:['’]ve| have)? (?:moved|put|changed|shifted|given|switched)\b"
+    r"|^(?:ya )?(?:calz|mid|pes|tien|cuest|val|es|son|cobr|pag)[^\W\d_]* \S*\d"
     r"|^(?:(?:ya|se|me|nos|les?) )*l[ao]s? (?:(?:ha|han|he|hemos) [^\W\d_]+(?:ado|ido|to|cho)"
     r"|[^\W\d_]+(?:ron|é|ó|amos|imos))\b"
     r"|^(?:(?:ya|se|me|nos|les?) )*(?:pas|qued|sub|baj|cambi|mov|adelant|retras|termin"
@@ -788,9 +795,20 @@ _CIRCUMSTANCE = LazyPattern(
     _I,
 )
 """A cause or a time before a change: `con el aumento quedó en 485`, `as of this week I'm on …`."""
+_REPORT = LazyPattern(
+    r"^(?:my|the|our) [\w-]+(?: [\w-]+)? (?:says?|said|reckons?|tells me|told me) (?:that )?"
+    r"(?=(?:it['’]?s|it is|its|now|the)\b)"
+    r"|^[\w-]+ (?:sms|text|email|app) says (?=its?['’]?s?\b)"
+    r"|^(?:me )?(?:dice|dicen|dijo|cuenta|avisa) (?:(?:el|la|mi|los|las) [^\W\d_]+ )?que (?=ahora "
+    r"|es |son )",
+    _I,
+)
+"""Who says what has changed: `dice la vecina que ahora pasa los sábados`."""
 _REMARK = LazyPattern(
     r"(?:,? (?:though|typical|thankfully|luckily|sadly|annoyingly|apparently|yesterday|ayer|hoy"
     r"|last (?:week|night|month)|this (?:morning|week|afternoon)|as of (?:today|this \w+|now)"
+    r"|(?:much |a bit |way |far )?[a-z]+er (?:for me|for us|that way|this way)"
+    r"|(?:dead|so|really|very|pretty|quite|bit) [^,;]{3,30}"
     r"|at (?:check[- ]?in|the desk|reception)|lol|haha))+[.!]*$"
     r"|, que [^,;]{4,80}$",
     _I,

@@ -213,6 +213,16 @@ _EXCHANGED = LazyPattern(
     r"(?:opened (?:an? (?:new )?(?:account|one)|one) (?:with|at)|(?:moved|switched|went)(?: all| it"
     r"| everything)*(?: over)? to|(?:everything|it)(?:['’]s| is)(?: all)? (?:with|at)) "
     r"(?P<new7>(?-i:[A-Z])[\w-]+)"
+    r"|\b(?:quit|gave up|dropped|ditched|stopped|sold|cancelled|packed in)"
+    r"(?: (?:my|our|the|doing|playing|taking|going to))? (?P<old8>(?!the\b)[\w'’-]+(?: [\w'’-]+)?)"
+    r"(?: class(?:es)?)? and (?:i(?:['’]ve)? )?(?:picked up|took up|taken up|started|signed up for"
+    r"|joined|switched to|bought|began|got)(?: (?:my|the|an?|doing|playing|taking|going to))?"
+    r" (?P<new8>[^,;]{1,40})$"
+    r"|\b(?:dej[eé]|dejamos|acab[eé]|termin[eé]|cerr[eé]|vend[ií]|cancel[eé]|me borr[eé] de)"
+    r" (?:(?:el|la|los|las|mi|a) )?(?:(?:el|la) )?(?P<old9>[^,;]{2,25}?)(?: anoche| ayer"
+    r"| hoy)? y (?:me |ya )?(?:apunt[eé] a"
+    r"|empec[eé](?: con| a)?|abr[ií]|compr[eé]|pas[eé] a|contrat[eé]|saqu[eé])"
+    r"(?: (?:el|la|los|las|una?|otr[oa]|en|al))* (?P<new9>[^,;]{1,40})$"
     r"|\b(?:from|de|del) (?P<old4>(?:(?! (?:le|me|se|nos|ha|han|he) )[^,;]){1,40}?) (?:to|al?)"
     r" (?P<new4>[^,;]{1,40})(?=$|[,;])",
     _I,
@@ -328,12 +338,15 @@ _BY_OTHERS = LazyPattern(
     r"|manager|coach|trainer|teacher|landlord|landlady|school|hospital|clinic|agency|council|company|work|hr)"
     r"(?:['’]s| has| have)? (?=(?:\w+ed|put|cut) (?:me|us|it|them|my|our|the)\b)"
     r"|(?!(?:i|we|you|he|she|it|they|that|this|who|which)\b)(?:(?:the|my|our) )?[\w-]+(?: [\w-]+)?"
-    r"(?:['’]s| has| have)? (?=(?:put|moved|shifted|bumped|switched|transferred|upped|raised"
-    r"|lowered|increased|reduced|swapped) (?:me|us|it)\b))"
+    r"(?:['’]s| has| have)?(?: also)? (?=(?:put|moved|shifted|bumped|switched|transferred|upped"
+    r"|raised"
+    r"|lowered|increased|reduced|swapped) (?:me|us|it)\b"
+    r"|(?:changed|reset|upped|raised|lowered|increased|reduced|set) (?:the|my|our)\b))"
     r"|(?:el|la|mi|nuestr[oa]) (?:m[eé]dic[oa]|doctora?|enfermer[oa]|psiquiatra|especialista"
     r"|veterinari[oa]|jef[ea]|caser[oa]|due[ñn][oa]|empresa|colegio|cole|m[ií]ster|entrenador[a]?"
-    r"|profe(?:sor|sora)?) "
-    r"(?=(?:(?:me|nos) )?(?:l[ao]s? )?(?:ha \w+[dt]o|\w+ó)\b))",
+    r"|profe(?:sor|sora)?|señora|mujer|marido|esposa|novi[oa]|herman[oa]|hij[oa]|viej[oa]"
+    r"|compañer[oa]|t[eé]cnic[oa]|vecin[oa]) "
+    r"(?=(?:(?:me|nos) )?(?:l[ao]s? )?(?:ha (?!cumpl)\w+[dt]o|(?!cumpl)\w+ó)\b))",
     _I,
 )
 """The subject of something that others do to the speaker, which says nothing of the topic: `my GP
@@ -1098,7 +1111,9 @@ def _restated_recently(
     said of a name (`Rui's moving to Porto`) gives a value that stands behind this name."""
     subject = leading_noun(text)
     name = subject.text if subject and subject.is_named else ""
-    is_short = len(text.split()) <= MAX_FRAGMENT_WORDS
+    # "The 23rd of March" is one value.
+    told = _BEHIND_VALUE.sub("", text)
+    is_short = len(outside(told, values_of_part(told)).split()) < MAX_FRAGMENT_WORDS
     own = said - general() - (frozenset() if ValueType.NAME in types else light())
     is_bare = is_short and (not own or bool(_BY_SPEAKER.match(text)))
     if not (is_change or _DONE_TO.search(text)) or not (_PRONOUN.match(text) or is_bare):

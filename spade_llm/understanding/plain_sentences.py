@@ -223,6 +223,8 @@ def with_both_told(sentence: str) -> str:
         (_SAME_VERB_ES, r"\g<first>; \g<time> \g<verb> "),
         (_TWO_NAMED_ES, r"\g<first>; \g<second> se llama "),
         (_TWO_BEINGS, r"\g<first>; \g<second> \g<verb> "),
+        (_OWN_FIRST_ES, r"\g<first>; \g<noun> \g<own> de \g<owner> es "),
+        (_AND_I_ES, r"\g<first>; yo \g<verb>o "),
         (_OWN_THING_ES, r"\g<first>; mi \g<noun> es "),
         (_NAME_BEFORE_VERB_ES, r"\g<first>; \g<name> "),
     ):
@@ -298,6 +300,19 @@ _TWO_BEINGS = LazyPattern(
     _I,
 )
 """`Álvaro calza un 33 y Daniela un 29`: a verb that the second leaves out."""
+_OWN_FIRST_ES = LazyPattern(
+    r"(?P<first>^mi (?P<own>[a-záéíóúñ]+) es [^,;]{1,40}?)(?:,? y|,) "
+    rf"(?P<noun>el|la) de (?P<owner>mi [a-záéíóúñ]+|{_NAMED})(?: es|,)? "
+    r"(?=(?:el|la|los|un|una|en|de) |\S*\d|(?-i:[A-ZÁÉÍÓÚÑ]))",
+    _I,
+)
+"""`Mi matrícula es 4417 KLM y la de mi marido 9052 JBR`."""
+_AND_I_ES = LazyPattern(
+    r"(?P<first>^(?:mi [a-záéíóúñ]+|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+) (?P<verb>trabaj|estudi|tom|toc)a"
+    r" (?P<begin>en|de|el|la|un|una) [^,;]{2,40}?) y yo (?=(?P=begin) )",
+    _I,
+)
+"""`Mi mujer trabaja en Correos y yo en Renfe`."""
 _OWN_THING_ES = LazyPattern(
     r"(?P<first>^(?:el|la) (?P<noun>[a-záéíóúñ]+) de (?:mi )?[^\W\d_]+ es [^,;]{2,40}?)"
     r"(?:,? y|,) (?:el m[ií]o|la m[ií]a)(?: es|,)? ",

@@ -91,7 +91,8 @@ _IS_NAME = LazyPattern(r"^(?:no |ahora |ya )*(?:es|se llama) (?-i:[A-ZÁÉÍÓÚ
 _IMPERSONAL = LazyPattern(
     r"^(?:no |tambi[eé]n |ahora )?(?:ha|est[aá]|es) (?:muy |ya |todo )*(?:llov|nev|granizad|tronad"
     r"|hech|habid|sid|nublad|oscur|tarde|temprano|pronto|hora|verdad|cierto|igual|mejor|que|lunes"
-    r"|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo|(?:el |la )?\d)",
+    r"|martes|mi[eé]rcoles|jueves|viernes|s[aá]bado|domingo|(?:el |la )?\d)"
+    r"|^(?:ahora )?qued[oóa] (?:en )?\S*\d",
     _I,
 )
 """`Ha llovido`: a verb without a subject, which is not said of what was spoken of before."""
@@ -221,7 +222,7 @@ _SINGULAR = frozenset({"a", "an", "el", "la", "un", "una", "mi", "nuestro", "nue
 _SPANISH_ARTICLE = LazyPattern(r"(?:el|la|los|las|un[oa]?s?|mis?|sus?|nuestr[oa]s?)$", _I)
 _ADVERBS = frozenset({
     "ayer", "anteayer", "anoche", "luego", "despues", "entonces", "encima", "tampoco", "yesterday",
-    "tonight", "then", "maybe", "perhaps", "quizas", "quiza",
+    "tonight", "hoy", "today", "then", "maybe", "perhaps", "quizas", "quiza",
 })  # fmt: skip
 """Words that begin a statement with a capital and are no names."""
 _PLACES = frozenset({
@@ -748,7 +749,8 @@ def _named(noun: str, statement: str) -> str:
     more = rf"(?: (?:and|y|e) {one})?" if noun.endswith("s") else ""
     name = rf"(?P<name>(?-i:{one}{more}))(?!['’\w])"
     found = re.search(
-        rf"{noun_there}(?:['’]s|,| is| es)*(?: (?:called|named|se llama|llamad[oa]"
+        rf"{noun_there}(?: (?:from|at|del?) (?:the |my |la )?[a-z]+)?(?:['’]s|,| is"
+        rf"| es)*(?: (?:called|named|se llama|llamad[oa]"
         rf"|name(?:['’]s| is| was)))? {name}"
         rf"|^{name.replace('name', 'name2')}(?:['’]s| is| es|,) {noun_there}\b",
         statement,
@@ -773,7 +775,7 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
     born = _BIRTHDAY_OF.match(before)
     if pronoun and (same := _same_subject(pronoun, before, known)):
         noun = same
-    elif pronoun and born and _SHE_OR_HE.match(pronoun["pronoun"]):
+    elif pronoun and born and born["owner"] and _SHE_OR_HE.match(pronoun["pronoun"]):
         noun = _with_name(born["owner"], before)
     elif (
         pronoun
@@ -806,7 +808,9 @@ _SHE_OR_HE = LazyPattern(r"s?he$", _I)
 _BIRTHDAY_OF = LazyPattern(
     r"(?:it(?:['’]s| is| was)|yesterday was|today(?:['’]s| is)) "
     r"(?P<owner>(?:(?:my|our) [\w-]+(?: (?-i:[A-Z])\w+)?"
-    r"|(?-i:[A-Z])\w+))['’]s (?:\d+\w* )?birthday",
+    r"|(?-i:[A-Z])\w+))['’]s (?:\d+\w* )?birthday"
+    r"|(?:(?:ayer|hoy|el \w+) )?(?:fue|es) el cumple(?:años)? de (?P<owner_es>(?:mi [^\W\d_]+ )?"
+    r"(?-i:[A-ZÁÉÍÓÚÑ])\w+|mi [^\W\d_]+)",
     _I,
 )
 """`It was Ellie's birthday yesterday, she's 7 now`: Ellie."""
@@ -835,6 +839,8 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
         return text
     if not (is_of_before or is_of_earlier):
         return text
+    if (born := _BIRTHDAY_OF.match(before)) and born["owner_es"] and is_of_earlier:
+        return _joined(born["owner_es"], text)
     subject = leading_noun(before) or _topic_being(before)
     # "Ahora es Ana": what has a name is not another name.
     is_name = bool(_IS_NAME.match(text))

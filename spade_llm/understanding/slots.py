@@ -58,6 +58,7 @@ from spade_llm.understanding.vocabulary import (
     general,
     is_concept,
     light,
+    stems_of,
     swap_verbs,
     typed_values,
     value_key,
@@ -739,6 +740,8 @@ def value_of_pronoun(text: str, known: Sequence[str]) -> Statement | None:
 def moved_thing(text: str, before: str, known: Sequence[str]) -> Statement | None:
     """`I've moved them, they're in a biscuit tin` after `I keep the keys in the drawer`: the latest
     statement that tells where a thing is, with its new place. `before`: the clause before it."""
+    if put := _PUT.match(text):
+        return _put_elsewhere(put, known)
     moved = _NEW_PLACE.match(text)
     if moved is None or not (moved["now"] or moved["behind"] or _HAS_MOVED.search(before)):
         return None
@@ -752,9 +755,36 @@ def moved_thing(text: str, before: str, known: Sequence[str]) -> Statement | Non
     return None
 
 
+def _put_elsewhere(put: re.Match[str], known: Sequence[str]) -> Statement | None:
+    """`She's put the spare key in the shed` after `the spare key is under the pot`."""
+    thing = stems_of(put["thing"] or put["thing2"]) - light()
+    place = _TO.sub(lambda found: "in " if found["en"] else "en ", put["place"] or put["place2"])
+    place = re.sub(r"^en l ", "en el ", place)
+    for one in reversed(known):
+        kept = _KEPT.match(one)
+        if kept and thing and thing <= stems_of(kept["thing"] or kept["thing2"]):
+            start = kept.start("place" if kept["place"] else "place2")
+            return Statement(text=f"{one[:start]}{place}", is_change=True, replaced=one)
+    return None
+
+
+_TO = LazyPattern(r"^(?:(?P<en>to )|a(?=l\b) ?|a )")
 _IN = (
     r"(?:in|on|under|behind|inside|next to|at|by|en|debajo|encima|dentro|detr[aá]s|al lado|sobre"
     rf"|junto)(?! (?:the |el |la |las )?(?:\d|{MONTHS}|{WEEKDAYS}))"
+)
+_PUT = LazyPattern(
+    r"^(?:(?:and|so) )?(?:i|we|she|he|they|my \w+)(?:['’](?:ve|s)| have| has)?(?: now)? (?:moved"
+    r"|put|hung"
+    r"|stored|hidden|hid|shifted) (?P<thing>(?:the|my|our) [^,;]{2,30}?)"
+    rf" (?P<place>(?:to (?:the|my|our)\b|{_IN}) [^,;]{{2,40}})$"
+    r"|^(?:y )?(?:(?:ya|me|las|los) )*(?:(?:he|hemos|ha) (?:llevado|pasado|colgado|guardado|metido"
+    r"|cambiado"
+    r"|movido|puesto|escondido)|(?:llev|pas|colgu|guard|cambi)(?:[eé]|amos)|met[ií]|mov[ií]|puse"
+    r"|escond[ií])"
+    r" (?P<thing2>(?:el|la|los|las|mis?) [^,;]{2,30}?)"
+    rf" (?P<place2>(?:al?|{_IN}) [^,;]{{2,40}})$",
+    _I,
 )
 _NEW_PLACE = LazyPattern(
     r"(?:(?:and|so|y) )?(?P<now>(?:now|ahora|ya) )?"

@@ -382,11 +382,12 @@ def _reread(
         is_change = part.is_change or clause.is_change or says_change(part.text)
         shorter = replace(clause, text=part.text, is_change=is_change)
         said_before = before or part.before
+        is_apart = _BRINGS_NEWS.search(said_before) or not (
+            _IMPLICIT.match(part.text) or says_change(said_before) or announces(said_before)
+        )
         of_same = [one for one in known if not _is_of_other_change(said_before, part.text, one)]
         # "The clinic rang: it's on Friday": of the clinic, nothing is known.
-        for said in dict.fromkeys(
-            (said_before, "" if _BRINGS_NEWS.search(said_before) else said_before)
-        ):
+        for said in dict.fromkeys((said_before, "" if is_apart else said_before)):
             told, _ = _statements_of_related(shorter, of_same, (), said)
             if any(one.replaced in of_same or _replaces_any(one, of_same) for one in told):
                 is_told = is_statement(part.before) and not announces(part.before)

@@ -32,6 +32,7 @@ from spade_llm.understanding.things import COPULA
 from spade_llm.understanding.vocabulary import (
     MONTHS,
     TYPED,
+    WEEKDAYS,
     ValueType,
     concepts_of,
     has_count,
@@ -146,13 +147,18 @@ _DETAIL = LazyPattern(
 _BEFORE_DAY = LazyPattern(r"(?:the|el) ", _I)
 _BEFORE_TIME = LazyPattern(r"(?:at|a las?) ", _I)
 _BARE_TIME = LazyPattern(r"\d[\d:.]*(?: ?[ap]\.?m\.?| ?h)?$", _I)
-_JOINT = LazyPattern(r"\b(?P<word>[^\W\d_][\w'’]*) (?P=word)\b|\d,? (?!\d{1,2}[:.]\d)\d", _I)
+_JOINT = LazyPattern(
+    r"\b(?P<word>[^\W\d_][\w'’]*) (?P=word)\b|\d,? (?!\d{1,2}[:.]\d)\d"
+    rf"|\d de (?:{WEEKDAYS})\b",
+    _I,
+)
 """Words that seldom stand beside each other: `Dr Dr`, `52 14`."""
 _CAPITAL = LazyPattern(r"\b[A-ZÁÉÍÓÚÑ][\w-]+")
 _CODE = LazyPattern(r"\d[ -]?(?P<behind>[A-Z]{1,4})\b|\b(?P<before>[A-Z]{1,4})[ -]?\d")
 """Letters of a number plate or the like, which are no name: `4521 KLM`."""
 _IN_STREET = LazyPattern(r"\b(?:calle|avenida|plaza|paseo|camino|carrer|r[uú]a) (?:\w+ ){0,2}$", _I)
 """The beginning of a street's name, up to the name itself."""
+_TWO_WITH = LazyPattern(r"\b(?P<with>with|con) (?:[\w'’-]+ ){1,3}(?P=with) ", _I)
 _WITH_DRINK = LazyPattern(
     r"\b(?:coffee|tea|caf[eé]|t[eé]|cortado|mate|latte) (?:with|con) (?:an? |una? )?(?:\w+ )?$", _I
 )
@@ -196,6 +202,9 @@ def _is_of_other_kind(value: str, over: str, *, behind: str) -> bool:
 def _repeats_word(new: Statement) -> bool:
     """Check whether a statement has a word twice that the one in whose place it stands has once:
     `clases de pilates a clases de bachata`."""
+    if _TWO_WITH.search(new.text) and not _TWO_WITH.search(new.replaced):
+        # "Coffee with sweetener with two sugars".
+        return True
     old = Counter(split_words(new.replaced))
     return any(
         count > 1 == old[word] and not is_function_word(strip_accents(word))

@@ -425,7 +425,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"|\b(?:(?!one\b|un[oa]?\b|once (?:an?|in|every|per|i|we|the|he|she|they|upon)\b)(?:{_NUMBER_WORDS}))\b(?: and a half\b)?(?: mil(?:lones)?\b| (?:hundred|thousand)\b)?(?: y medio\b)?"
     ),
     ValueType.NAME: re.compile(
-        r"(?<![.!?¿¡]\s)(?<!^)(?<!^[\"“«])\b(?!I\b|I['’]|(?:OK|GP|MOT|TV)\b)[A-ZÁÉÍÓÚÑÜ][\w'’-]*"
+        r"(?<![.!?¿¡]\s)(?<!^)(?<!^[\"“«])\b(?!I\b|I['’]|(?:OK|GP|MOT|TV|Ayer|Hoy|Anoche)\b)[A-ZÁÉÍÓÚÑÜ][\w'’-]*"
         r"(?: (?:de |del |la |van |von |of |the )?[A-ZÁÉÍÓÚÑÜ][\w'’-]*)*"
     ),
 }
@@ -468,6 +468,9 @@ def typed_values(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
             for match in pattern.finditer(text)
             if not any(match.start() < end and start < match.end() for start, end in taken)
         ]
+        if kind is ValueType.DAY and _CODE_WORD.search(text):
+            # "The PIN is 1948": no year.
+            spans = [one for one in spans if not text[slice(*one)].isdigit()]
         if kind in (ValueType.TIME, ValueType.NUMBER):
             spans = _with_ranges(text, spans)
         if kind is ValueType.NUMBER and (hours := [one for one in spans if _is_hour(text, *one)]):
@@ -477,6 +480,12 @@ def typed_values(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
             taken += spans
             found[kind] = tuple(spans)
     return found
+
+
+_CODE_WORD = re.compile(
+    r"\b(?:pin|code|password|passcode|c[oó]digo|clave|contraseñ[ao]|combinaci[oó]n|combination)\b",
+    re.IGNORECASE,
+)
 
 
 def _is_hour(text: str, start: int, end: int) -> bool:

@@ -1447,6 +1447,110 @@ def _answer(said: list[str], question: str) -> list[str]:
         ),
         (["mi novio es de Lima", "mi novio se llama Facu"], "¿de dónde es mi novio?", "Lima"),
         (["no fumo"], "¿fumo?", "No fumo"),
+        # The reason stands before the change.
+        (["I wear a 38", "I had the twins, so I'm up to a 42"], "what size am I?", "42"),
+        (["pago 300 de luz", "con la subida quedó en 340"], "¿cuánto pago de luz?", "340"),
+        (["calzo un 40", "después del parto se me quedó en un 41"], "¿qué número calzo?", "41"),
+        (
+            ["en julio nos vamos a Gijón", "el hotel costaba un ojo, así que nos vamos a Soria"],
+            "¿adónde nos vamos en julio?",
+            "Soria",
+        ),
+        (
+            ["mi hija toca el piano", "le dolía la espalda, así que ahora toca el arpa"],
+            "¿qué instrumento toca mi hija?",
+            "arpa",
+        ),
+        (
+            ["my bank pin is 4411", "they made me change it. It's 9022 now"],
+            "what's my bank pin?",
+            "9022",
+        ),
+        (["I'm in bed 12B", "the sister moved me to 4A last night"], "which bed am I in?", "4A"),
+        (["I'm on 20mg of prozac", "GP's put it up to 40"], "how much prozac am I on?", "40"),
+        (
+            ["El bus pasa a las 7:10", "me llamó la vecina: pasa a las 7:25"],
+            "¿a qué hora pasa el bus?",
+            "7:25",
+        ),
+        (["peso 90", "me pesé ayer y estoy en 84"], "¿cuánto peso?", "84"),
+        (["fumo ocho al día", "tres ya, por mi nieto"], "¿cuántos fumo al día?", "tres"),
+        # Where a thing is, and who put it there.
+        (
+            ["I keep the passports in the bureau", "I've moved them, they're in the safe now"],
+            "where are the passports?",
+            "safe",
+        ),
+        (
+            ["las tijeras están en el cajón", "mi suegra colgó las tijeras detrás de la puerta"],
+            "¿dónde están las tijeras?",
+            "detrás de la puerta",
+        ),
+        (
+            ["the spare key is under the gnome", "my dad's put the spare key in the shed"],
+            "where's the spare key?",
+            "shed",
+        ),
+        (
+            ["tengo la nómina en Bankia", "pasé la nómina a Evo"],
+            "¿dónde tengo la nómina?",
+            "Evo",
+        ),
+        (
+            ["my neighbour Carl has our keys", "we gave the keys to Nadia"],
+            "who has our keys?",
+            "Nadia",
+        ),
+        # A noun that is left out.
+        (["my train's at 7:05", "Dan's is at 8", "mine's at 7:20 now"], "when's my train?", "7:20"),
+        (["my exam is on 4 June", "Ella's is on the 9th"], "when's Ella's exam?", "9th"),
+        (
+            ["mi vuelo sale a las 9", "el de mi hermana sale a las 11", "el mío sale a las 10"],
+            "¿a qué hora sale mi vuelo?",
+            "10",
+        ),
+        (
+            ["Hulu password is Kite77", "I changed the Hulu one to Plum88"],
+            "what's the Hulu password?",
+            "Plum88",
+        ),
+        (
+            ["mi plato favorito es el gazpacho", "no, mi favorito es el pisto"],
+            "¿cuál es mi plato favorito?",
+            "pisto",
+        ),
+        (
+            ["mi hijo mayor se llama Iker y la pequeña Nora"],
+            "¿cómo se llama mi hija pequeña?",
+            "Nora",
+        ),
+        # Who takes the place of another.
+        (
+            ["my son's tutor is Mrs Dale", "Mrs Dale is on leave, so it's Mr Ogden now"],
+            "who is my son's tutor?",
+            "Ogden",
+        ),
+        (
+            ["my best mate from uni is Omar, he lives in Leeds now"],
+            "who's my best mate?",
+            "Omar",
+        ),
+        (
+            ["tengo una perra que se llama Lila y un gato que se llama Pol"],
+            "¿cómo se llama mi gato?",
+            "Pol",
+        ),
+        (["I'm a junior nurse at Mercy", "I'm head nurse now"], "what's my job?", "head nurse"),
+        (
+            ["I play the flute in the band", "I quit flute and picked up the tuba"],
+            "what do I play in the band?",
+            "tuba",
+        ),
+        (
+            ["estoy leyendo Nada", "acabé Nada anoche y empecé Tula"],
+            "¿qué estoy leyendo?",
+            "Tula",
+        ),
     ],
 )
 def test_the_answer_is_what_holds(said: list[str], question: str, answer: str) -> None:
@@ -1592,6 +1696,16 @@ def test_what_was_before_is_told_where_it_may_be_asked_for(
             "debajo de la maceta",
         ),
         (["I'm an atheist", "I went to the party as a vicar"], "atheist"),
+        (["my gym opens at 6", "the pool has new hours, it opens at 8 now"], "gym opens at 6"),
+        (["I work for Acme", "Ann quit, now works at Mencap"], "I work for Acme"),
+        (["pago 700 de alquiler", "por la plaza de garaje pago 70"], "700 de alquiler"),
+        (
+            ["mi cita con el oculista es el lunes", "movieron la del dentista, quedó el jueves"],
+            "oculista es el lunes",
+        ),
+        (["mi perro es un galgo", "pinté la bici, ahora es azul"], "galgo"),
+        (["my favourite gin is Hendricks", "he's from York"], "gin is Hendricks"),
+        (["desayuno café con leche", "la leche me sienta mal, ahora desayuno té"], "té"),
     ],
 )
 def test_what_is_told_of_something_else_ends_nothing(said: list[str], holds: str) -> None:
