@@ -808,7 +808,7 @@ _REMARK = LazyPattern(
     r"(?:,? (?:though|typical|thankfully|luckily|sadly|annoyingly|apparently|yesterday|ayer|hoy"
     r"|last (?:week|night|month)|this (?:morning|week|afternoon)|as of (?:today|this \w+|now)"
     r"|(?:much |a bit |way |far )?[a-z]+er (?:for me|for us|that way|this way)"
-    r"|(?:dead|so|really|very|pretty|quite|bit) [^,;]{3,30}"
+    r"|(?:dead|really|very|pretty|quite|bit) [^,;]{3,30}"
     r"|at (?:check[- ]?in|the desk|reception)|lol|haha))+[.!]*$"
     r"|, que [^,;]{4,80}$",
     _I,
