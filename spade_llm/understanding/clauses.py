@@ -430,7 +430,7 @@ def _at_subjects(part: str) -> Iterator[str]:
             # "Se jubiló la de antes, ahora mi doctora es Ana" says who only as a whole.
             continue
         is_result = bool(_SO.match(found[0]) and _NOW.search(behind))
-        if (_is_complete(before, is_result) or _FINALLY.match(behind)) and not (
+        if (_is_complete(before, has_result=is_result) or _FINALLY.match(behind)) and not (
             _MAKES_ROOM.search(before) and _ANOTHER_SUBJECT.match(behind)
         ):
             yield before
@@ -456,7 +456,7 @@ _JUST = LazyPattern(r"\s*(?:just|finally|recently) \w{3,}", _I)
 """Beginning of an English statement without its subject: `just seen the bill`."""
 
 
-def _is_complete(clause: str, has_result: bool) -> bool:
+def _is_complete(clause: str, *, has_result: bool) -> bool:
     """Check whether a clause is a statement that has its verb, not only the beginning of one. A
     report is, if what follows from it is told behind it (`has_result`)."""
     is_report = bool(_REPORTING.search(clause)) and not has_result
@@ -732,8 +732,7 @@ def changing_parts(clause: str, *, is_change: bool) -> Iterator[ChangingPart]:
     the clause begins with a word of correction."""
     if len(clause) > MAX_STATEMENT_CHARS:
         return
-    first = _VALUE_FIRST.match(clause)
-    if first:
+    if first := _VALUE_FIRST.match(clause):
         yield ChangingPart(text=first[0])
     yield from _without_frame(clause)
     for border in reversed([*_REASON_END.finditer(clause)]):
@@ -747,8 +746,11 @@ def changing_parts(clause: str, *, is_change: bool) -> Iterator[ChangingPart]:
 
 
 def _without_frame(text: str) -> Iterator[ChangingPart]:
-    bare = _CIRCUMSTANCE.sub("", _REPORT.sub("", text))
-    is_framed = _CIRCUMSTANCE.search(_REPORT.sub("", text)) is not None
+    """A clause without who reports it and the cause or the time before it, and without the remark
+    behind it, too."""
+    told = _REPORT.sub("", text)
+    bare = _CIRCUMSTANCE.sub("", told)
+    is_framed = bare != told
     yield from (
         ChangingPart(text=one, is_change=is_framed or bool(_BARE_VALUE.match(one)))
         for one in dict.fromkeys((bare, _REMARK.sub("", bare)))
@@ -757,6 +759,7 @@ def _without_frame(text: str) -> Iterator[ChangingPart]:
 
 
 _BARE_VALUE = LazyPattern(r"^(?:(?:en|el|la|a las?|on|in|at) )?[^\s\d]*\d[^\s,]*$", _I)
+"""`En 2012`."""
 _REASON_END = LazyPattern(
     r"(?:[,;:]|(?=\s+(?:so|and|y|as[ií] que|o sea que|por eso)\s))\s+"
     r"(?P<result>(?:so(?! that)|as[ií] que|o sea que|por eso|por lo que)\s+)?(?:(?:and|y|que)\s+)?",
@@ -775,9 +778,8 @@ _RESTATES = LazyPattern(
     r"|^(?:ya )?(?:calz|mid|pes|tien|cuest|val|es|son|cobr|pag)[^\W\d_]* \S*\d"
     r"|^(?:(?:ya|se|me|nos|les?) )*l[ao]s? (?:(?:ha|han|he|hemos) [^\W\d_]+(?:ado|ido|to|cho)"
     r"|[^\W\d_]+(?:ron|é|ó|amos|imos))\b"
-    r"|^(?:(?:ya|se|me|nos|les?) )*(?:pas|qued|sub|baj|cambi|mov|adelant|retras|termin"
-    r"|acab)[^\W\d_]*"
-    r" (?:al?|en|para)\b"
+    r"|^(?:(?:ya|se|me|nos|les?) )*(?:pas|qued|sub|baj|cambi|mov|adelant|retras|termin|acab)"
+    r"[^\W\d_]* (?:al?|en|para)\b"
     r"|^est[aá]n? (?:en|debajo|encima|dentro|detr[aá]s|al lado|sobre|junto)\b",
     _I,
 )

@@ -219,9 +219,9 @@ _EXCHANGED = LazyPattern(
     r"|joined|switched to|bought|began|got)(?: (?:my|the|an?|doing|playing|taking|going to))?"
     r" (?P<new8>[^,;]{1,40})$"
     r"|\b(?:dej[eé]|dejamos|acab[eé]|termin[eé]|cerr[eé]|vend[ií]|cancel[eé]|me borr[eé] de)"
-    r" (?:(?:el|la|los|las|mi|a) )?(?:(?:el|la) )?(?P<old9>[^,;]{2,25}?)(?: anoche| ayer"
-    r"| hoy)? y (?:me |ya )?(?:apunt[eé] a"
-    r"|empec[eé](?: con| a)?|abr[ií]|compr[eé]|pas[eé] a|contrat[eé]|saqu[eé])"
+    r" (?:(?:el|la|los|las|mi|a) )?(?:(?:el|la) )?(?P<old9>[^,;]{2,25}?)(?: anoche| ayer| hoy)?"
+    r" y (?:me |ya )?(?:apunt[eé] a|empec[eé](?: con| a)?|abr[ií]|compr[eé]|pas[eé] a|contrat[eé]"
+    r"|saqu[eé])"
     r"(?: (?:el|la|los|las|una?|otr[oa]|en|al))* (?P<new9>[^,;]{1,40})$"
     r"|\b(?:from|de|del) (?P<old4>(?:(?! (?:le|me|se|nos|ha|han|he) )[^,;]){1,40}?) (?:to|al?)"
     r" (?P<new4>[^,;]{1,40})(?=$|[,;])",
@@ -291,7 +291,8 @@ _BY_SPEAKER = LazyPattern(
     _I,
 )
 """The speaker is the subject, and there is no pronoun for another thing."""
-_PRONOUN_I = LazyPattern(r"^(?:now |ahora |ya )*(?:i['’]m|we['’]re|me|nos)\b", _I)
+_TO_SPEAKER = LazyPattern(r"^(?:now |ahora |ya )*(?:i['’]m|we['’]re|me|nos)\b", _I)
+"""Beginning of what is so for the speaker, or done to them."""
 _OF_BODY = frozenset({"size", "weight"})
 _OWNED = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?)\b", _I)
 _MOVES = LazyPattern(
@@ -339,8 +340,7 @@ _BY_OTHERS = LazyPattern(
     r"(?:['’]s| has| have)? (?=(?:\w+ed|put|cut) (?:me|us|it|them|my|our|the)\b)"
     r"|(?!(?:i|we|you|he|she|it|they|that|this|who|which)\b)(?:(?:the|my|our) )?[\w-]+(?: [\w-]+)?"
     r"(?:['’]s| has| have)?(?: also)? (?=(?:put|moved|shifted|bumped|switched|transferred|upped"
-    r"|raised"
-    r"|lowered|increased|reduced|swapped) (?:me|us|it)\b"
+    r"|raised|lowered|increased|reduced|swapped) (?:me|us|it)\b"
     r"|(?:changed|reset|upped|raised|lowered|increased|reduced|set) (?:the|my|our)\b))"
     r"|(?:el|la|mi|nuestr[oa]) (?:m[eé]dic[oa]|doctora?|enfermer[oa]|psiquiatra|especialista"
     r"|veterinari[oa]|jef[ea]|caser[oa]|due[ñn][oa]|empresa|colegio|cole|m[ií]ster|entrenador[a]?"
@@ -469,7 +469,7 @@ def _near(
     named = concepts_of(before) - general()
     told = [one for one in about(before, text, others) if named & features(one).concepts]
     # "I've lost weight, I'm down to a 14": the clause before it is only the reason.
-    is_reason = _DONE_TO.match(text) or _BY_SPEAKER.match(text) or _PRONOUN_I.match(text)
+    is_reason = _DONE_TO.match(text) or _BY_SPEAKER.match(text) or _TO_SPEAKER.match(text)
     is_reason = is_reason or REFERS_BACK.search(before)
     return told or (_apart_from(before, known)[-1:] if is_reason else [])
 
@@ -619,6 +619,7 @@ def _names_other(text: str, latest: str) -> bool:
 _NAME_FIRST = re.compile(
     r"(?:[A-ZÁÉÍÓÚÑ][\w.-]+ )?[A-ZÁÉÍÓÚÑ][\w-]+(?:['’]s| is| has| ha| está| se) "
 )
+"""A statement about a being that it names first."""
 
 
 def whole_phrase(text: str, found: Statement) -> Statement | None:

@@ -986,6 +986,7 @@ def names_introduced(text: str, before: str) -> bool:
 _IS_A = LazyPattern(
     r"^(?:my|our|mi|nuestr[oa]) [\w-]+(?:['’]s| is| es| era| was) (?:an?|una?) ", _I
 )
+"""Tells what a being is that is known."""
 
 
 def with_role(text: str, earlier: Sequence[str]) -> str:
@@ -1113,9 +1114,10 @@ _SUBJECT_THING = LazyPattern(r"^(?:el|la|mi) [^\W\d_]+ (?:es|est[aá]|era|tiene|
 
 
 def with_omitted_noun(text: str, known: Sequence[str]) -> str:
-    """The text with the noun that Spanish omits in front of `de`, from one of the latest statements
-    that has it with an article of the same gender: `la del buzón` → `la llave del buzón` after `la
-    llave del garaje`."""
+    """The text with a noun that it leaves out, from one of the latest statements: behind a
+    possessive (`mine's at 8`) or a favourite (`mi favorito es …`), for `one` (`the Netflix one`),
+    for a relative (`la mayor`), or in front of `de`, then with an article of the same gender: `la
+    del buzón` → `la llave del buzón` after `la llave del garaje`."""
     if owned := _NOUNLESS.match(text):
         return _with_owned_noun(text, owned, known[-MAX_BACK:])
     if (liked := _FAVOURITE.match(text)) and (noun := _liked(known[-MAX_BACK:])):
@@ -1149,9 +1151,9 @@ def _liked(known: Sequence[str]) -> str:
 
 
 _FAVOURITE = LazyPattern(
-    r"(?P<article>my|our|mi|nuestr[oa]) (?P<adjective>favou?rite|fave|(?P<es>favorit[oa]"
-    r"|preferid[oa]))"
-    r"(?: one)?(?=['’]s | (?:now |ahora )?(?:is|es|was|era) )",
+    r"(?P<article>my|our|mi|nuestr[oa])"
+    r" (?P<adjective>favou?rite|fave|(?P<es>favorit[oa]|preferid[oa]))(?: one)?"
+    r"(?=['’]s | (?:now |ahora )?(?:is|es|was|era) )",
     _I,
 )
 _FAVOURITE_NOUN = LazyPattern(
@@ -1207,6 +1209,7 @@ _BY_AGE = LazyPattern(
     rf"(?= (?:ya |ahora |se |no )*(?:{THIRD_SPANISH}|\w+ó)\b)",
     _I,
 )
+"""A relative by their age only: `la mayor`."""
 _RELATIVE = LazyPattern(r"\bmis? (?P<stem>hij|herman|niet|sobrin|gat|perr)[oa]s?\b", _I)
 _FIRST_OF = r"^[¿¡]?(?:(?:and|but|so|now|y|pero|ya|ahora) )*"
 _NOUNLESS = LazyPattern(
@@ -1230,8 +1233,8 @@ _SUBJECT_ES = LazyPattern(
 )
 _POSSESSIVES = {
     "min": "my", "our": "our", "mío": "mi", "mio": "mi", "mía": "mi", "mia": "mi",
-    "nue": "nuestro",
 }  # fmt: skip
+"""What stands before a noun for a possessive without one, by its first letters."""
 
 
 _OMITTED_NOUN = LazyPattern(

@@ -758,8 +758,8 @@ def moved_thing(text: str, before: str, known: Sequence[str]) -> Statement | Non
 def _put_elsewhere(put: re.Match[str], known: Sequence[str]) -> Statement | None:
     """`She's put the spare key in the shed` after `the spare key is under the pot`."""
     thing = stems_of(put["thing"] or put["thing2"]) - light()
-    place = _TO.sub(lambda found: "in " if found["en"] else "en ", put["place"] or put["place2"])
-    place = re.sub(r"^en l ", "en el ", place)
+    to, _, rest = (put["place"] or put["place2"]).partition(" ")
+    place = f"{_AT_PLACE.get(to.lower(), to)} {rest}"
     for one in reversed(known):
         kept = _KEPT.match(one)
         if kept and thing and thing <= stems_of(kept["thing"] or kept["thing2"]):
@@ -768,19 +768,18 @@ def _put_elsewhere(put: re.Match[str], known: Sequence[str]) -> Statement | None
     return None
 
 
-_TO = LazyPattern(r"^(?:(?P<en>to )|a(?=l\b) ?|a )")
+_AT_PLACE = {"to": "in", "a": "en", "al": "en el"}
+"""Where a thing is that was put somewhere."""
 _IN = (
     r"(?:in|on|under|behind|inside|next to|at|by|en|debajo|encima|dentro|detr[aá]s|al lado|sobre"
     rf"|junto)(?! (?:the |el |la |las )?(?:\d|{MONTHS}|{WEEKDAYS}))"
 )
 _PUT = LazyPattern(
-    r"^(?:(?:and|so) )?(?:i|we|she|he|they|my \w+)(?:['’](?:ve|s)| have| has)?(?: now)? (?:moved"
-    r"|put|hung"
-    r"|stored|hidden|hid|shifted) (?P<thing>(?:the|my|our) [^,;]{2,30}?)"
+    r"^(?:(?:and|so) )?(?:i|we|she|he|they|my \w+)(?:['’](?:ve|s)| have| has)?(?: now)?"
+    r" (?:moved|put|hung|stored|hidden|hid|shifted) (?P<thing>(?:the|my|our) [^,;]{2,30}?)"
     rf" (?P<place>(?:to (?:the|my|our)\b|{_IN}) [^,;]{{2,40}})$"
     r"|^(?:y )?(?:(?:ya|me|las|los) )*(?:(?:he|hemos|ha) (?:llevado|pasado|colgado|guardado|metido"
-    r"|cambiado"
-    r"|movido|puesto|escondido)|(?:llev|pas|colgu|guard|cambi)(?:[eé]|amos)|met[ií]|mov[ií]|puse"
+    r"|cambiado|movido|puesto|escondido)|(?:llev|pas|colgu|guard|cambi)(?:[eé]|amos)|met[ií]|mov[ií]|puse"
     r"|escond[ií])"
     r" (?P<thing2>(?:el|la|los|las|mis?) [^,;]{2,30}?)"
     rf" (?P<place2>(?:al?|{_IN}) [^,;]{{2,40}})$",

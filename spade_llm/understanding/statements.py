@@ -400,6 +400,7 @@ _BRINGS_NEWS = LazyPattern(
     r"|escrib\w+|mand\w+|correo|carta|mensaje)\b",
     _I,
 )
+"""Who calls or writes need not be known: what they tell is about something else."""
 
 
 def _is_of_other_change(before: str, text: str, earlier: str) -> bool:
