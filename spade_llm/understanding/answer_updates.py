@@ -201,7 +201,8 @@ _WAS_SO = LazyPattern(WAS_SO, _I)
 
 
 def _hands_on(asked: Question, text: str) -> bool:
-    """Check whether a question asks who has something, and a statement tells who was given it."""
+    """Check whether a question asks for the holder of a thing, and a statement tells that one was
+    handed on."""
     return bool(_WHO_HAS.search(asked.text) and _HANDED_ON.search(text))
 
 

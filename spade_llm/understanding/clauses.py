@@ -458,7 +458,7 @@ _JUST = LazyPattern(r"\s*(?:just|finally|recently) \w{3,}", _I)
 
 def _is_complete(clause: str, *, has_result: bool) -> bool:
     """Check whether a clause is a statement that has its verb, not only the beginning of one. A
-    report is, if what follows from it is told behind it (`has_result`)."""
+    report counts only with its consequence behind it (`has_result`)."""
     is_report = bool(_REPORTING.search(clause)) and not has_result
     if is_report or _NOT_DONE.search(clause):
         return False

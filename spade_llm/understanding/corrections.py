@@ -595,23 +595,23 @@ def restated_latest(clause: Clause, latest: str) -> Statement | None:
         return _with_fragment([latest], text)
     if not types or concepts_of(outside(value, types)) - general() - light():
         return None
-    if _is_of_other_sex(text, latest) or (ValueType.NAME in types and _names_other(text, latest)):
+    if _has_other_sex(text, latest) or (ValueType.NAME in types and _names_other(text, latest)):
         return None
     places = values_in_place_of(value, types, latest)
     return _with_fragment([latest], text) if types.keys() <= places.keys() else None
 
 
-def _is_of_other_sex(text: str, latest: str) -> bool:
-    """Check whether a clause has a pronoun for another sex than that of whom a statement tells."""
+def _has_other_sex(text: str, latest: str) -> bool:
+    """Check whether the pronoun of a clause and the subject of a statement differ in sex."""
     sex = "female" if _SHE.search(text) else "male" if _HE.search(text) else ""
     subject = leading_noun(latest)
-    return bool(subject and sex) and subject is not None and subject.sex not in ("", sex)
+    return subject is not None and bool(sex) and subject.sex not in ("", sex)
 
 
 def _names_other(text: str, latest: str) -> bool:
-    """Check whether the name in a clause is no other one for that in a statement: of whom that
-    tells (`Mrs Cole is on leave, it's Mr Park now`: what he does, an earlier one tells), or what
-    something is called."""
+    """Check whether the name in a clause cannot replace that in a statement: the statement begins
+    with it (`Mrs Cole is on leave, it's Mr Park now`: an earlier one tells what he does), or tells
+    no name although the clause does (`it's called Rex`)."""
     is_called = _CALLED.search(text) is not None
     return bool(_NAME_FIRST.match(latest)) or (is_called and "name" not in features(latest).topic)
 

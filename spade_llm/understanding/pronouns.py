@@ -1118,23 +1118,25 @@ def with_omitted_noun(text: str, known: Sequence[str]) -> str:
     possessive (`mine's at 8`) or a favourite (`mi favorito es …`), for `one` (`the Netflix one`),
     for a relative (`la mayor`), or in front of `de`, then with an article of the same gender: `la
     del buzón` → `la llave del buzón` after `la llave del garaje`."""
+    latest = known[-MAX_BACK:]
     if owned := _NOUNLESS.match(text):
-        return _with_owned_noun(text, owned, known[-MAX_BACK:])
-    if (liked := _FAVOURITE.match(text)) and (noun := _liked(known[-MAX_BACK:])):
+        return _with_owned_noun(text, owned, latest)
+    if (liked := _FAVOURITE.match(text)) and (of_earlier := _found_last(_FAVOURITE_NOUN, latest)):
         article, adjective = liked["article"], liked["adjective"]
+        noun = of_earlier["en"] or of_earlier["es"]
         told = f"{article} {noun} {adjective}" if liked["es"] else f"{article} {adjective} {noun}"
         return f"{told}{text[liked.end() :]}"
     if one := _THE_ONE.search(text):
-        return _with_noun_of_one(text, one, known[-MAX_BACK:])
+        return _with_noun_of_one(text, one, latest)
     if child := _BY_AGE.match(text):
-        return _with_relative(text, child, known[-MAX_BACK:])
+        return _with_relative(text, child, latest)
     omitted = _OMITTED_NOUN.search(text)
     if omitted is None:
         return text
     is_female = omitted["article"].lower() == "la"
     nouns = (
         found["noun"]
-        for one in reversed(known[-MAX_BACK:])
+        for one in reversed(latest)
         for found in (*_NOUN_WITH_OF.finditer(one), *_SUBJECT_ES.finditer(one))
         if found["any"] or is_female == bool(found["female"])
     )
@@ -1143,11 +1145,11 @@ def with_omitted_noun(text: str, known: Sequence[str]) -> str:
     return f"{text[:at]} {noun}{text[at:]}" if noun else text
 
 
-def _liked(known: Sequence[str]) -> str:
-    """The noun of the latest favourite: `meal` of `my favourite meal is lasagne`."""
-    found = (_FAVOURITE_NOUN.match(one) for one in reversed(known))
-    liked = next(filter(None, found), None)
-    return (liked["en"] or liked["es"]) if liked else ""
+def _found_last(
+    pattern: LazyPattern | re.Pattern[str], known: Sequence[str]
+) -> re.Match[str] | None:
+    """The match in the latest statement that has one."""
+    return next(filter(None, (pattern.search(one) for one in reversed(known))), None)
 
 
 _FAVOURITE = LazyPattern(
@@ -1157,8 +1159,8 @@ _FAVOURITE = LazyPattern(
     _I,
 )
 _FAVOURITE_NOUN = LazyPattern(
-    r"(?:my|our) (?:favou?rite|fave) (?P<en>[a-z]+(?: [a-z]+)?)(?:['’]s| is| was) "
-    r"|(?:mi|nuestr[oa]) (?P<es>[^\W\d_]+) (?:favorit|preferid)[oa] (?:es|era) ",
+    r"^(?:my|our) (?:favou?rite|fave) (?P<en>[a-z]+(?: [a-z]+)?)(?:['’]s| is| was) "
+    r"|^(?:mi|nuestr[oa]) (?P<es>[^\W\d_]+) (?:favorit|preferid)[oa] (?:es|era) ",
     _I,
 )
 
@@ -1167,8 +1169,7 @@ def _with_noun_of_one(text: str, found: re.Match[str], known: Sequence[str]) -> 
     """The text with the noun for which `one` stands: `the Netflix password` for `the Netflix one`
     after `the Netflix password is …`."""
     which = re.compile(rf"\b{re.escape(found['which'])} (?P<noun>[a-z]+)\b", _I)
-    nouns = (which.search(told) for told in reversed(known))
-    noun = next(filter(None, nouns), None)
+    noun = _found_last(which, known)
     at = found.start("one")
     return f"{text[:at]}{noun['noun']}{text[at + len('one') :]}" if noun else text
 
@@ -1180,8 +1181,7 @@ def _with_owned_noun(text: str, owned: re.Match[str], known: Sequence[str]) -> s
     """The text with the noun that a possessive stands for, the subject of one of the latest
     statements: `my train's at 8` for `mine's at 8`, `mi vuelo sale` for `el mío sale`."""
     is_spanish = owned["article"] is not None
-    subjects = (_SUBJECT_ES if is_spanish else _SUBJECT_EN).finditer
-    found = next((one for told in reversed(known) for one in subjects(told)), None)
+    found = _found_last(_SUBJECT_ES if is_spanish else _SUBJECT_EN, known)
     if found is None:
         return text
     if is_spanish:
@@ -1193,10 +1193,9 @@ def _with_owned_noun(text: str, owned: re.Match[str], known: Sequence[str]) -> s
 
 
 def _with_relative(text: str, found: re.Match[str], known: Sequence[str]) -> str:
-    """The text with the noun of a relative of whom only the age is named: `mi hija mayor` for `la
+    """The text with the noun for an adjective of age that stands alone: `mi hija mayor` for `la
     mayor` after `mi hija pequeña hace gimnasia`."""
-    nouns = (_RELATIVE.search(one) for one in reversed(known))
-    noun = next(filter(None, nouns), None)
+    noun = _found_last(_RELATIVE, known)
     if noun is None:
         return text
     ending = "a" if found["article"].lower() == "la" else "o"

@@ -749,9 +749,7 @@ def moved_thing(text: str, before: str, known: Sequence[str]) -> Statement | Non
     for one in reversed(known[-MAX_BACK:]):
         kept = _KEPT.match(one)
         if kept and is_plural == bool(_PLURAL.match(kept["thing"] or kept["thing2"])):
-            start = kept.start("place" if kept["place"] else "place2")
-            text = f"{one[:start]}{moved['place']}"
-            return Statement(text=text, is_change=True, replaced=one)
+            return with_part(one, *kept.span("place"), moved["place"])
     return None
 
 
@@ -763,8 +761,7 @@ def _put_elsewhere(put: re.Match[str], known: Sequence[str]) -> Statement | None
     for one in reversed(known):
         kept = _KEPT.match(one)
         if kept and thing and thing <= stems_of(kept["thing"] or kept["thing2"]):
-            start = kept.start("place" if kept["place"] else "place2")
-            return Statement(text=f"{one[:start]}{place}", is_change=True, replaced=one)
+            return with_part(one, *kept.span("place"), place)
     return None
 
 
@@ -779,9 +776,8 @@ _PUT = LazyPattern(
     r" (?:moved|put|hung|stored|hidden|hid|shifted) (?P<thing>(?:the|my|our) [^,;]{2,30}?)"
     rf" (?P<place>(?:to (?:the|my|our)\b|{_IN}) [^,;]{{2,40}})$"
     r"|^(?:y )?(?:(?:ya|me|las|los) )*(?:(?:he|hemos|ha) (?:llevado|pasado|colgado|guardado|metido"
-    r"|cambiado|movido|puesto|escondido)|(?:llev|pas|colgu|guard|cambi)(?:[eé]|amos)|met[ií]|mov[ií]|puse"
-    r"|escond[ií])"
-    r" (?P<thing2>(?:el|la|los|las|mis?) [^,;]{2,30}?)"
+    r"|cambiado|movido|puesto|escondido)|(?:llev|pas|colgu|guard|cambi)(?:[eé]|amos)"
+    r"|met[ií]|mov[ií]|puse|escond[ií]) (?P<thing2>(?:el|la|los|las|mis?) [^,;]{2,30}?)"
     rf" (?P<place2>(?:al?|{_IN}) [^,;]{{2,40}})$",
     _I,
 )
@@ -798,12 +794,12 @@ _HAS_MOVED = LazyPattern(
     _I,
 )
 _KEPT = LazyPattern(
-    r"^(?:(?:i|we) (?:(?:always|usually) )?(?:keep|store|put|leave|left|hide)"
+    r"^(?:(?:(?:i|we) (?:(?:always|usually) )?(?:keep|store|put|leave|left|hide)"
     r"|guard(?:o|amos)|dej(?:o|é|amos)|pon(?:go|emos)|escond(?:o|emos)|ten(?:go|emos)) "
-    rf"(?P<thing>(?:the|my|our|el|la|los|las|mis?) [^,;]{{2,30}}?) (?P<place>{_IN} [^,;]+)$"
-    r"|^(?P<thing2>(?:the|my|our|el|la|los|las|mis?) [^,;]{2,30}?)"
-    r"(?: (?:is|are|est[aá]n?|l[ao]s? (?:tengo|guardo|dejo|tenemos|guardamos))|['’]s)"
-    rf" (?P<place2>{_IN} [^,;]+)$",
+    r"(?P<thing>(?:the|my|our|el|la|los|las|mis?) [^,;]{2,30}?)"
+    r"|(?P<thing2>(?:the|my|our|el|la|los|las|mis?) [^,;]{2,30}?)"
+    r"(?: (?:is|are|est[aá]n?|l[ao]s? (?:tengo|guardo|dejo|tenemos|guardamos))|['’]s))"
+    rf" (?P<place>{_IN} [^,;]+)$",
     _I,
 )
 """A thing and where it is kept."""

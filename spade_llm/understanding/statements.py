@@ -374,18 +374,21 @@ def _reread(
     empty if it changes none. `found`: what it tells as a whole."""
     if not known or any(one.replaced for one in found):
         return []
-    for part in changing_parts(clause.text, is_change=clause.is_change):
-        if _OF_SUBJECT_BEFORE.match(part.text):
-            continue
-        if any(_replaces_any(one, known) for one in found):
-            return []
+    parts = [
+        one
+        for one in changing_parts(clause.text, is_change=clause.is_change)
+        if not _OF_SUBJECT_BEFORE.match(one.text)
+    ]
+    if not parts or any(_replaces_any(one, known) for one in found):
+        return []
+    for part in parts:
         is_change = part.is_change or clause.is_change or says_change(part.text)
         shorter = replace(clause, text=part.text, is_change=is_change)
         said_before = before or part.before
         is_apart = _BRINGS_NEWS.search(said_before) or not (
             _IMPLICIT.match(part.text) or says_change(said_before) or announces(said_before)
         )
-        of_same = [one for one in known if not _is_of_other_change(said_before, part.text, one)]
+        of_same = _of_same_change(said_before, part.text, known)
         # "The clinic rang: it's on Friday": of the clinic, nothing is known.
         for said in dict.fromkeys((said_before, "" if is_apart else said_before)):
             told, _ = _statements_of_related(shorter, of_same, (), said)
@@ -403,22 +406,24 @@ _BRINGS_NEWS = LazyPattern(
 """Who calls or writes need not be known: what they tell is about something else."""
 
 
-def _is_of_other_change(before: str, text: str, earlier: str) -> bool:
-    """Check whether a part of a message says of something else than an earlier statement that it
-    has changed (`the pool has new hours` beside `my gym opens at 6`), or names what the next part
-    (`text`) means: `I painted the bike, it's blue now`."""
-    if not before or REFERS_BACK.search(before):
-        return False
+def _of_same_change(before: str, text: str, known: Sequence[str]) -> list[str]:
+    """The earlier statements without those of which a part of a message cannot tell a change, since
+    the part before it (`before`) tells one of something else (`the pool has new hours` beside `my
+    gym opens at 6`), or names what it means (`text`): `I painted the bike, it's blue now`."""
     named = concepts_of(before) - general() - light()
-    if named & _OF_BODY:
-        # "I've lost weight, I'm down to a 14": the reason.
-        return False
-    is_other = bool(named) and not named & features(earlier).concepts
+    # "I've lost weight, I'm down to a 14": the reason.
+    if not before or REFERS_BACK.search(before) or named & _OF_BODY_CHANGE:
+        return [*known]
+    others = [one for one in known if named and not named & features(one).concepts]
     if says_change(before) or announces(before):
-        return is_other or _is_apart(before, earlier) or tell_of_two_things(before, earlier)
+        return [
+            one
+            for one in known
+            if not (one in others or _is_apart(before, one) or tell_of_two_things(before, one))
+        ]
     if not _IMPLICIT.match(text) or _BRINGS_NEWS.search(before):
-        return False
-    return is_other and not have_same_begin(text, earlier)
+        return [*known]
+    return [one for one in known if one not in others or have_same_begin(text, one)]
 
 
 _OF_SUBJECT_BEFORE = LazyPattern(
@@ -427,7 +432,7 @@ _OF_SUBJECT_BEFORE = LazyPattern(
     _I,
 )
 """`Ann left, now works at Mencap`: the subject stands in the part before it."""
-_OF_BODY = frozenset({"weight", "pregnant"})
+_OF_BODY_CHANGE = frozenset({"weight", "pregnant"})
 _IMPLICIT = LazyPattern(
     rf"(?:(?:and|so|y|now|ahora|ya) )*(?:it['’]s|it is|they['’]re|{THIRD_SPANISH})\b", _I
 )

@@ -159,9 +159,11 @@ _CODE = LazyPattern(r"\d[ -]?(?P<behind>[A-Z]{1,4})\b|\b(?P<before>[A-Z]{1,4})[ 
 _IN_STREET = LazyPattern(r"\b(?:calle|avenida|plaza|paseo|camino|carrer|r[uú]a) (?:\w+ ){0,2}$", _I)
 """The beginning of a street's name, up to the name itself."""
 _TWO_WITH = LazyPattern(r"\b(?P<with>with|con) (?:[\w'’-]+ ){1,3}(?P=with) ", _I)
+"""An addition beside another one: `with sweetener with two sugars`."""
 _WITH_DRINK = LazyPattern(
     r"\b(?:coffee|tea|caf[eé]|t[eé]|cortado|mate|latte) (?:with|con) (?:an? |una? )?(?:\w+ )?$", _I
 )
+"""The beginning of a drink, up to what is added to it."""
 _ADDED_TO_DRINK = LazyPattern(
     r"\b(?:milk|cream|sugar|honey|oat|soya?|lemon|ice|leche|nata|az[uú]car|miel|avena|soja|lim[oó]n"
     r"|hielo)\b",
@@ -200,8 +202,8 @@ def _is_of_other_kind(value: str, over: str, *, behind: str) -> bool:
 
 
 def _repeats_word(new: Statement) -> bool:
-    """Check whether a statement has a word twice that the one in whose place it stands has once:
-    `clases de pilates a clases de bachata`."""
+    """Check whether a substitution doubled a word of the statement that it replaces: `clases de
+    pilates a clases de bachata`."""
     if _TWO_WITH.search(new.text) and not _TWO_WITH.search(new.replaced):
         # "Coffee with sweetener with two sugars".
         return True
@@ -580,7 +582,7 @@ def _alike(earlier: str, spans: _Values, new: str, values: _Values) -> _Values:
 def _beside_same_noun(earlier: str, spans: _Values, new: str) -> _Values:
     """Those of several values of an earlier statement in the part of it that has most words of the
     new text: of a dog and a cat with a name each, that of the cat."""
-    if len(spans) < MIN_BESIDE:
+    if len(spans) == 1:
         return spans
     borders = [0, *(one.end() for one in _AND.finditer(earlier)), len(earlier)]
     said = stems_of(new) - light()
@@ -594,11 +596,11 @@ def _beside_same_noun(earlier: str, spans: _Values, new: str) -> _Values:
     return tuple(one for one in spans if shared.get(one) == best) or spans
 
 
-MIN_BESIDE = 2
 _AND = LazyPattern(r"[,;] | (?:and|y|e) ", _I)
 
 
 def _form(value: str) -> str:
+    """The kinds of characters of a value, one for each run: `9A` for `23b`."""
     return re.sub(r"[^\W\d_]+", "A", re.sub(r"\d+", "9", value))
 
 

@@ -1085,7 +1085,7 @@ def adjacent(text: str, known: Sequence[str], *, is_change: bool) -> str:
                 and not (of_new.topic - phrase_concepts(text)) & EXCLUSIVE - features(one).topic
             )
             or have_same_begin(text, one)
-            or (_HAS_JOB.match(text) and _HAS_JOB.match(one) and _are_of_one_job(text, one))
+            or (_HAS_JOB.match(text) and _are_of_one_job(text, one))
         ),
         "",
     )

@@ -468,7 +468,7 @@ def typed_values(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
             for match in pattern.finditer(text)
             if not any(match.start() < end and start < match.end() for start, end in taken)
         ]
-        if kind is ValueType.DAY and _CODE_WORD.search(text):
+        if spans and kind is ValueType.DAY and _CODE_WORD.search(text):
             # "The PIN is 1948": no year.
             spans = [one for one in spans if not text[slice(*one)].isdigit()]
         if kind in (ValueType.TIME, ValueType.NUMBER):
