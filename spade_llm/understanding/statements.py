@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import cache
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
@@ -248,6 +250,19 @@ class Reading:
     def has(self, kind: ClauseKind) -> bool:
         """Check whether one of the clauses is of this kind."""
         return any(clause.kind is kind for clause in self.clauses)
+
+
+@cache
+def start_compiling() -> Thread:
+    """Start a thread, once in a process, that compiles the expressions of `read_message`.
+
+    Otherwise the first message pays for it: up to a second, in which an event loop stands still.
+    """
+    message, earlier = "My dog is called Rex, and I live in Rome now", ("I live in Oslo",)
+    # A daemon, so that a program that stops early does not wait for it.
+    thread = Thread(target=read_message, args=(message, earlier), name="expressions", daemon=True)
+    thread.start()
+    return thread
 
 
 def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[str] = ()) -> Reading:

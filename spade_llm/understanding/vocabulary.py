@@ -237,7 +237,7 @@ class _PhraseGroup:
 
     any_of: re.Pattern[str]
     """Matches a text in lower case if one of the members may match it."""
-    members: tuple[tuple[re.Pattern[str], frozenset[str]], ...]
+    members: tuple[tuple[LazyPattern, frozenset[str]], ...]
 
 
 _GROUPED = 24
@@ -267,7 +267,7 @@ def _phrase_group(phrases: Sequence[tuple[str, str]], *, at_word: bool) -> _Phra
     return _PhraseGroup(
         any_of=_any_of([pattern for pattern, _ in phrases], at_word=at_word),
         members=tuple(
-            (re.compile("|".join(some), re.IGNORECASE), frozenset(concepts.split()))
+            (LazyPattern("|".join(some), re.IGNORECASE), frozenset(concepts.split()))
             for concepts, some in patterns.items()
         ),
     )

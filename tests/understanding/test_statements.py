@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
 
 import pytest
@@ -790,14 +792,33 @@ def test_any_text_can_be_read(text: str, earlier: list[str]) -> None:
     [" ", "«a ", "“", "a", "live at ", "what ", "no ", "\n", "Ana ", "a, ", "Ann is b, ", "a y "],
 )
 def test_long_messages_are_read_in_linear_time(unit: str, end: str, begin: str) -> None:
-    text = begin + unit * (4000 // len(unit)) + end
-    # Expressions are compiled at their first use.
-    read_message("I live at 4 Elm Road, and Ann is what she was", ["Ann is my boss"])
+    def read(count: int) -> None:
+        text = begin + unit * (count // len(unit)) + end
+        read_message(text, ["Ann is my boss"])
+        replaces(Statement(text="I live in Rome"), text)
+
+    # Expressions are compiled at their first use, which differs between texts.
+    read(40)
 
     started_s = time.process_time()
-    read_message(text, ["Ann is my boss"])
-    replaces(Statement(text="I live in Rome"), text)
+    read(4000)
     assert time.process_time() - started_s < 1.0
+
+
+def test_a_first_message_finds_its_expressions_compiled() -> None:
+    # In a process of its own: here they have been compiled by other tests.
+    script = """
+import re
+from spade_llm.understanding.statements import read_message, start_compiling
+
+start_compiling().join()
+really, compiled = re.compile, []
+re.compile = lambda pattern, flags=0: compiled.append(pattern) or really(pattern, flags)
+read_message("My sister Ann has moved to Bristol")
+assert len(compiled) < 20, compiled
+"""
+
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
 def test_what_an_announcement_leads_to_stays_with_it() -> None:

@@ -88,6 +88,7 @@ from spade_llm.tools.toolbox import CombinedToolbox, Toolbox
 from spade_llm.understanding.clause_kinds import is_question
 from spade_llm.understanding.clauses import is_off_the_record
 from spade_llm.understanding.pronouns import with_asked
+from spade_llm.understanding.statements import start_compiling
 from spade_llm.xmpp.spade_adapters import Behaviour
 
 if TYPE_CHECKING:
@@ -176,6 +177,10 @@ class LLMBehaviour(Behaviour):
     def _discard_context(self, conversation: Conversation) -> None:
         self.preparing.cancel(conversation.key)
         self.strategy.discard(conversation.messages)
+
+    async def on_start(self) -> None:
+        if self._revision is not None:
+            start_compiling()
 
     async def run(self) -> None:
         """Turns begin with messages (assistant/chat/service.py); between them conversations
