@@ -1058,10 +1058,10 @@ _SEARCHED = LazyPattern(
     _I,
 )
 """Key words of a search, which tell nothing."""
-_CALL_ME = LazyPattern(
-    r"^(?:(?:you can|just|puedes) )*(?:call me|ll[aá]ma(?:me|rme))"
+CALL_ME = LazyPattern(
+    r"^(?:(?:please|you can|just|por favor|puedes),? )*(?:call me|ll[aá]ma(?:me|rme))"
     r" (?!(?:at|on|after|before|later|back|when|if|now|in|tomorrow|tonight|al?|a las|luego"
-    r"|ma[ñn]ana|cuando|si|despu[eé]s|antes|m[aá]s tarde|hoy|today|\+?\d)\b)\S",
+    r"|ma[ñn]ana|cuando|si|despu[eé]s|antes|m[aá]s tarde|hoy|today|\+?\d)\b)(?=\S)",
     _I,
 )
 """It has the form of a request, and is kept as a statement: it says the speaker's name."""
@@ -1210,7 +1210,7 @@ def _kind(text: str) -> ClauseKind:
     write …?`), `call me Al` like a request, and `if I lived in Rome` like a statement."""
     if is_question(text):
         return ClauseKind.QUESTION
-    if _CALL_ME.match(text) or _ANSWER_IN.match(text):
+    if CALL_ME.match(text) or _ANSWER_IN.match(text):
         return ClauseKind.STATEMENT
     if _is_small_talk(text) or any(
         one.match(text) for one in (_EXCLAMATION, _TO_ASSISTANT, _WEATHER, _COMMENT)

@@ -121,15 +121,16 @@ def in_plain_words(sentence: str) -> str:
 @cache
 def _paraphrases() -> tuple[tuple[LazyPattern, Callable[[re.Match[str]], str]], ...]:
     read = read_table("paraphrases.toml")["paraphrases"]
-    return tuple((LazyPattern(one["pattern"], _I), _plain_words(one["plain"])) for one in read)
+    return tuple((LazyPattern(one["pattern"], _I), replacement_of(one["plain"])) for one in read)
 
 
-def _plain_words(plain: str) -> Callable[[re.Match[str]], str]:
-    """The replacement of a paraphrase; a group `word` loses the capital of a sentence's begin."""
+def replacement_of(plain: str) -> Callable[[re.Match[str]], str]:
+    """The replacement of a paraphrase; the groups `word` and `him` are those of the table."""
 
     def told(found: re.Match[str]) -> str:
-        word = found.groupdict().get("word")
-        text = found.expand(plain)
+        groups = found.groupdict()
+        word, him = groups.get("word"), groups.get("him") or ""
+        text = found.expand(plain).replace("{he}", "she" if him.lower() == "her" else "he")
         return text.replace(word, word[0].lower() + word[1:], 1) if word else text
 
     return told

@@ -604,7 +604,7 @@ def antecedent(text: str, known: Sequence[str], clause: str = "") -> tuple[str, 
             # "My brother sits with him": not the brother, who was named before, too.
             and not (_OBJECT.match(pronoun[0]) and found.text in text)
             and not (_NOT_MEANT.search(found.text) or _is_own_name(found, one))
-            and not (found.is_named and _TASTE.match(one))
+            and not (found.is_named and (_TASTE.match(one) or _is_used(found, one)))
             # "The vet rang, she's to get two": the patient.
             and not (is_treated and _DOCTOR.match(found.text))
         ]
@@ -639,6 +639,24 @@ _TASTE = LazyPattern(
     _I,
 )
 """The name behind it is that of no being: `my favourite whisky is Jura`."""
+
+
+def _is_used(mention: Mention, statement: str) -> bool:
+    """Check whether a name is that of something taken or used: `mum takes Plavix`, not `mum takes
+    Ann to school`."""
+    end = mention.start + len(mention.text)
+    return bool(_USING.search(statement[: mention.start])) and not _TAKEN_ALONG.match(
+        statement, end
+    )
+
+
+_USING = LazyPattern(
+    r"\b(?:takes?|taking|drinks?|smokes?|uses?|wears?|eats?|drives?|rides?|toma|tomando|bebe|fuma|usa"
+    r"|conduce)(?: (?:\d+ ?\w+ (?:of|de)|a|an|un|una))? $"
+    r"|(?:\b(?:am|is|are|was|been|put)|['’](?:m|s|re))(?: \w+)? on $",
+    _I,
+)
+_TAKEN_ALONG = LazyPattern(r" (?:to|out|home|with|along|from|back|a|al|con)\b", _I)
 
 
 def _perhaps_person(statement: str, sex: str) -> tuple[str, str]:

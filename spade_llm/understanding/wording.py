@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.language import language_of
-from spade_llm.understanding.clause_kinds import THIRD_SPANISH
+from spade_llm.understanding.clause_kinds import CALL_ME, THIRD_SPANISH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -226,12 +226,13 @@ _OF_SEVERAL = frozenset({
 
 
 def _to_second_english(text: str) -> str:
-    bare = text.replace("’", "'")
+    bare = CALL_ME.sub("I want to be called ", text.replace("’", "'"))
     told = _ENGLISH_WORDS.sub(lambda found: _ENGLISH[found[0].lower()], bare)
     return _lower_first(_WAS.sub("you were", told))
 
 
 def _to_second_spanish(text: str) -> str:
+    text = CALL_ME.sub("quieres que te llame ", text)
     for pattern, plain in _SPANISH_IDIOMS:
         text = pattern.sub(plain, text)
     verb = _SPANISH_VERB.match(text)

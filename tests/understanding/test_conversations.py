@@ -922,6 +922,17 @@ def _answer(said: list[str], question: str) -> list[str]:
             "who's our supplier for flour?",
             "",
         ),
+        # A pronoun of the other sex.
+        (
+            ["my son takes Zocor", "my mum takes Plavix", "they put him on Ramipril"],
+            "what is my son on?",
+            "Ramipril",
+        ),
+        (
+            ["my nephew plays striker", "my niece plays winger", "the coach made her goalkeeper"],
+            "what position does my niece play?",
+            "goalkeeper",
+        ),
         # A correction in the same message.
         (["my favourite colour is blue. No wait, green."], "my favourite colour?", "green"),
         (["my landlord is Ben. Correction: my landlord is Bob."], "who's my landlord?", "Bob"),
