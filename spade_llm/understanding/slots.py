@@ -737,11 +737,19 @@ def value_of_pronoun(text: str, known: Sequence[str]) -> Statement | None:
     return _with_types_of(text, earlier, types)
 
 
-def moved_thing(text: str, before: str, known: Sequence[str]) -> Statement | None:
+def puts_elsewhere(text: str) -> bool:
+    """Check whether a clause tells where a thing was put: `I've moved the keys to the drawer`."""
+    return bool(_PUT.match(text))
+
+
+def moved_thing(
+    text: str, before: str, known: Sequence[str], every: Sequence[str]
+) -> Statement | None:
     """`I've moved them, they're in a biscuit tin` after `I keep the keys in the drawer`: the latest
-    statement that tells where a thing is, with its new place. `before`: the clause before it."""
+    statement that tells where a thing is, with its new place. `before`: the clause before it.
+    `every`: those of other conversations, too, in which a thing that the clause names is found."""
     if put := _PUT.match(text):
-        return _put_elsewhere(put, known)
+        return _put_elsewhere(put, every)
     moved = _NEW_PLACE.match(text)
     if moved is None or not (moved["now"] or moved["behind"] or _HAS_MOVED.search(before)):
         return None

@@ -71,6 +71,7 @@ from spade_llm.understanding.slots import (
     in_same_slot,
     moved_thing,
     of_relation,
+    puts_elsewhere,
     swapped,
     value_of_pronoun,
 )
@@ -882,8 +883,8 @@ def _told_at_once(
         whole = Clause(text=text, kind=ClauseKind.STATEMENT)
         return _change_of_clause(whole, every, known)[0] or _ended_and_new(found)
     changed = change_of_list(text, every) or of_relation(text, every)
-    changed = changed or value_of_pronoun(text, known) or moved_thing(text, before, known)
-    changed = changed or with_next_child(text, every)
+    changed = changed or value_of_pronoun(text, known)
+    changed = changed or moved_thing(text, before, known, every) or with_next_child(text, every)
     changed = changed or swapped(text, every, is_said=True) or found_at_last(text, every)
     return [changed] if changed else []
 
@@ -893,7 +894,7 @@ def _says_change(clause: Clause) -> bool:
     it has a word that says that something changed, or is not so."""
     text = clause.text
     is_said = clause.is_change or is_changed(text) or is_denial(text)
-    return is_said or announces(text) or is_event(text)
+    return is_said or announces(text) or is_event(text) or puts_elsewhere(text)
 
 
 def _change_of_clause(

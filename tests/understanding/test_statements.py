@@ -840,6 +840,22 @@ def test_a_statement_that_is_remembered_as_well_counts_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "remembered", "replaced"),
+    [
+        ("she's hung the ladder in the barn", "the ladder is behind the shed", True),
+        ("he guardado el embudo en la caja", "el embudo está en el patio", True),
+        ("I've hung the ladder in the barn", "my brother's ladder is behind the shed", False),
+    ],
+)
+def test_a_thing_of_another_conversation_was_put_elsewhere(
+    text: str, remembered: str, replaced: bool
+) -> None:
+    (told,) = read_message(text, (), [remembered]).statements
+
+    assert told.replaced == (remembered if replaced else "")
+
+
+@pytest.mark.parametrize(
     ("message", "told"),
     [
         (
