@@ -29,6 +29,7 @@ from spade_llm.understanding.features import (
     ended_thing,
     features,
     is_changed,
+    is_denial,
     is_negated,
 )
 from spade_llm.understanding.pronouns import leading_noun, subject_name
@@ -161,7 +162,11 @@ def _succeeds_another(
 ) -> bool:
     """Check whether a later statement took the place of another one than this, with which it shares
     a word that this one lacks, while this one has a word of the question that both lack: the spare
-    keys, which were moved, for `where is the meter key?`."""
+    keys, which were moved, for `where is the meter key?`. One that only ended another one ended no
+    more: `I've stopped the statins` is no news of the metformin."""
+    is_of_another = any(one.successor == later.text != earlier.successor for one in candidates)
+    if is_of_another and all(map(is_denial, _TOLD_PART.split(later.text))):
+        return True
     of_later, of_earlier = stems_of(later.text), stems_of(earlier.text)
     own = stems_of(asked.text) & of_earlier - of_later - light()
     replaced = (stems_of(one.text) for one in candidates if one.successor == later.text)

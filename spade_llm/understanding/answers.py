@@ -161,9 +161,17 @@ _ALL = LazyPattern(
     r"|plans|what (?:do|can['’]?t) i (?:like|hate|eat)|what (?:am|is|are) .* allergic"
     r"|a qu[eé] .* al[eé]rgic[oa]|qu[eé] (?:me gusta|odio)|todos|todas|qu[eé] d[ií]as|which days"
     r"|(?:qu[eé]|cu[aá]les) (?:medicamentos|remedios)|(?:what|which) medications"
-    r"|idiomas|mascotas|alergias|hijos|hermanos|planes|nombres)\b",
+    r"|idiomas|mascotas|alergias|hijos|hermanos|planes|nombres)\b"
+    r"|^(?:what|which) (?:(?:other|different|kinds? of) )?[a-z]{3,}(?<![sui])s "
+    r"(?:do|am|are|have|can)\b"
+    r"|\b(?:what|who|how old) are (?:my|our) (?:[a-z]+ )?[a-z]{2,}(?<![sui])s\b"
+    r"|^(?:so )?what do i take\b(?! (?:for|in|to|on|at|with)\b)|^[¿\s]*qu[eé] tomo\W*$"
+    r"|^[¿\s]*qu[eé] [^\W\d_]{3,}[aeo]s (?:tengo|hago|juego|practico|toco|hablo|tomo|cr[ií]o)\b"
+    r"|\b(?:cu[aá]les son|c[oó]mo se llaman|qui[eé]nes son|cu[aá]ntos a[ñn]os tienen)"
+    r" (?:mis|nuestr[oa]s)\b",
     _I,
 )
+"""A question for all things of a kind."""
 
 
 MAX_LATER = 100
@@ -248,13 +256,45 @@ def find_answers(
         return _answers_otherwise(question, asked, candidates, least)
     ordered = _with_end_first(question, asked, scored)
     best, _, first = ordered[0]
+    if _STILL.search(question) and (news := _news_of(asked, first, candidates)):
+        return [news, replace(first, is_earlier=True)]
     if _ALL.search(question):
         near = [one for points, _, one in ordered if points >= best - SMALL_PENALTY]
         if len(near) == 1:
             return [*_beside(question, asked, ordered, candidates)]
         told = [one for one in near if not _is_moved(asked, one, near)][:MAX_ANSWERS]
-        return told if asked.wants_before else sorted(told, key=lambda one: one.is_closed)
+        # "I gave the dog away" behind the cat that is left.
+        over = {one for one in told if one.is_closed or features(one.text).is_ended}
+        return told if asked.wants_before else sorted(told, key=over.__contains__)
     return _with_same_time(asked, [*_beside(question, asked, ordered, candidates)], candidates)
+
+
+def _news_of(
+    asked: Question, first: Candidate, candidates: Sequence[Candidate]
+) -> Candidate | None:
+    """The latest statement behind an answer that names what is asked about, by a word that the
+    answer has, too: `do I still drive for Uber?` after `Uber has deactivated me`."""
+    named = (stems_of(asked.text) & stems_of(first.text)) - light() - _verbs_of(asked)
+    is_open = first in candidates and not first.is_closed
+    behind = candidates[candidates.index(first) + 1 :] if is_open else ()
+    return next(
+        (
+            one
+            for one in reversed(behind)
+            if named & stems_of(one.text)
+            and not (_STILL.search(one.text) or one.is_of_same_message(first))
+        ),
+        None,
+    )
+
+
+def _verbs_of(asked: Question) -> frozenset[str]:
+    verb = _ASKED_STILL.search(asked.text)
+    return stems_of(verb["verb"]) if verb else frozenset()
+
+
+_STILL = LazyPattern(r"\b(?:still|todav[ií]a|a[uú]n|sig(?:o|ue|uen|es)|seguimos)\b", _I)
+_ASKED_STILL = LazyPattern(r"\b(?:still|todav[ií]a|a[uú]n) (?P<verb>[\w'’-]+)", _I)
 
 
 def _with_same_time(
@@ -297,10 +337,15 @@ def _answers_otherwise(
         over = [replace(one, is_closed=False) for one in candidates if one.is_closed]
         found = find_answers(_EX.sub("my partner", question), over)
         return [replace(one, is_closed=True) for one in found]
+    if _LIVES_WITH.search(question):
+        return find_answers("who is my flatmate?", candidates)
     if asked.wants_before:
         replaced = (one for one in reversed(candidates) if _is_replaced_by(asked.replaced_by, one))
         return list(islice(replaced, 1))
     return successor_of_former(asked, candidates, least)
+
+
+_LIVES_WITH = LazyPattern(r"\bwho(?:m)? (?:do|am) i liv\w+ with\b|\bcon qui[eé]n vivo\b", _I)
 
 
 def _beside(

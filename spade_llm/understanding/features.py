@@ -43,7 +43,7 @@ _ENDED = LazyPattern(
     r"| not) (?:pull through|survive"
     r"|make it(?! (?:to|on|in|there|home|back|for)\b))"
     r"|closed (?:my|our|the|that) (?:\w+ )?account|cerr(?:é|ado|amos|aron) (?:la|mi|nuestra) cuenta"
-    r"|stopped|quit(?:ted)?|ceased|lost|leaving"
+    r"|stopped|quit(?:ted)?|ceased|(?-i:lost)|^lost|leaving"
     r"|(?<!\d )(?<!the )left(?! (?:ear|eye|hand|arm|leg|knee|foot|side|ankle|shoulder|hip"
     r"|breast)\b)"
     r"|resigned|hand(?:ed|ing) in (?:my|his|her) (?:notice|resignation)"
@@ -52,31 +52,56 @@ _ENDED = LazyPattern(
     r"|closed down"
     r"|shut (?:down|its doors)|(?:gone|went) bust|(?:ha|han) cerrado(?! (?:a las?|por)\b)"
     r"|called off|fell through|fallen through|sold(?! out\b)|flogged|ditched|dumped"
-    r"|(?:gave|given|had to give)(?= (?:(?!back\b|up\b)[\w'’-]+ ){1,3}?to (?:my|our|his|her|an?|the"
+    r"|(?:gave|given|had to give)(?= (?:(?!back\b|up\b|pin\b|code|password|number|address)"
+    r"[\w'’-]+ ){1,3}?to (?:my|our|his|her|an?|the"
     r"|(?-i:[A-Z])\w+)\b)"
     r"|binned|returned|donated|retired|expired|ended|finished|died|dead|deceased|passed away"
     r"|broken?|broke up|split up|separated|divorced|moved out|run out|ran out|run away|gone off"
     r"|went off"
-    r"|grown out of|grew out of|put down|given? (?:up|away)|gave (?:up|away)|got rid of|threw out"
-    r"|thrown (?:out|away)|threw away|dropped|withdr[ae]wn?|withdrew|pulled out|backed out"
+    r"|grown out of|grew out of|g[ai]ven? (?:up(?: on)?|away)|got rid of|put down|rehomed|rehoming"
+    # The particle stands behind the object.
+    r"|(?:g[ai]ve(?:n|ing)?|giving|thr[eo]wn?|chucked|put|wrote|written|let|paid)(?= (?!up\b)"
+    r"(?:[\w'’-]+ ){1,3}(?:away|out|off|down|go)\b(?! (?:as|on|for|a|an|the|to)\b))|paid off"
+    r"|ran (?:away|off)|step(?:ped|ping) down|stood down"
+    r"|(?:c[ao]me off|(?:is|are|has|have|['’](?:s|re)|all) gone|(?:clear|heal)(?:s|ed) up"
+    r"|w[eo]nt away|gone away|folded|packed up)(?= *(?:$|[,.;!]))"
+    r"|(?:(?<=['’]m )|(?<=\bam )|(?<=['’]s )|(?<=\bis )|(?<=\bcame )|(?<=\bcome ))"
+    r"(?:now )?off(?= (?:the|my|his|her) (?!hook|bus|train|plane|phone|ward|grid|market|record|top"
+    r"|mark|back|list|ground|road|wall|table|leash|lead)\w)"
+    r"|moved (?:away|on)|(?:had|have|got)(?= (?:my|the|that|our) (?:[\w-]+ ){1,3}removed\b)"
+    r"|(?:shav(?:ed?|ing)|cut|chopped|lopped)(?= (?:my|the|that|our) (?:[\w-]+ ){1,3}off\b)"
+    r"|let(?= (?:my|the|our) (?:[\w-]+ ){1,3}lapse\b)|(?<=\bi )closed(?= (?:my|our|the) )"
+    r"|(?<=\bwe )closed(?= (?:my|our|the) )|dropped|withdr[ae]wn?|withdrew|pulled out"
+    r"|backed out"
     r"|(?:gone|went) (?:right |completely |totally )?off (?!to\b|on\b|with\b|at\b)"
     r"|cut out|(?:packed|jacked|chucked|packing|knocked) (?:\w+ ){0,3}?(?:in|on the head)"
     # "She is over in Boston" tells where she is.
     r"|(?:done|over|through|finished) with|is over(?! (?:in|at|from|there|here|on|the|\d))"
     r"|(?:it|that)['’]s (?:all )?over|no more"
-    r"|laid off|made redundant|fired"
+    r"|laid (?:(?:me|us|him|her|them) )?off|made redundant|fired"
     r"|sacked|(?:walked|got|moved) out of|had enough of"
-    r"|me (?:sal[ií]|fui|he ido|he salido|march[eé]) del?"
+    r"|me (?:sal[ií]|fui|he ido|he salido|march[eé]) del?|(?:took|taken) early retirement|run over"
+    r"|(?:got|was|were|['’]s been|been) "
+    r"(?:killed|withdrawn|canned|shelved|discontinued|disbanded)"
+    r"|deactivated(?= (?:me|us|my)\b)|conked out|got shot of|said goodbye to|cleared out"
+    r"|ripped(?= (?:it|them|(?:the|my|our) (?:[\w-]+ ){0,1}[\w-]+) (?:all )?out\b)"
+    r"|shut(?= (?:the|my|our) (?!door|window|gate|lid|curtains|boot|book)\w)|outgr[eo]w[n]?"
+    r"|(?:is|are) stopping(?= (?!at|in|with|by|to|for|over)\w)|gone to live with|aged out"
+    r"|aren?['’]t renewing|not renewing|didn['’]?t renew"
+    r"|l[aeo]s? (?:atropellaron|atropell[oó]|echaron|han echado|corrieron)(?= *(?:$|[,.;!]))"
     r"|(?:me|nos|l[aeo]) (?:echaron|han echado|corrieron|han corrido|botaron|han botado) del?"
     r"|dej(?:é|e|ado|amos|aron|ó)(?: de)?(?! (?:en|a) \d)|vend(?:[ií]|ido|imos|i[oó])|cancel\w+"
     r"|anul\w+"
-    r"|suspendieron|se ha suspendido"
+    r"|suspend(?:ieron|imos)|se ha suspendido"
+    r"|(?:cerr|traspas|afeit)(?:é|ado|amos)(?= (?:el|la|los|mi|nuestr[oa])\b)"
+    r"|se (?:me|nos|le) (?:ha )?pas(?:ó|ado)(?= (?:el|la|los)\b)"
+    r"|se (?:ha |han )?(?:march(?:ó|ado|aron)|mud(?:ó|ado|aron)|fue|ido)(?= *(?:$|[,.;!]))"
     # "He suspendido química" tells of an exam that was failed.
     r"|(?<!\bhe )(?<!\bha )(?<!\bhas )(?<!\bhemos )suspendid[oa]s?"
     r"|perd(?:[ií]|ido|imos|i[oó])|cort(?:é|ado|amos|ó) con|romp(?:í|imos|ió)|roto con|lo dejamos"
     r"|se (?:(?:ha|han) (?:ido|marchado|mudado)|fue|fueron|march[oó]|mud[oó]) del?\b"
     r"|terminamos"
-    r"|termin(?:é|ado)|acab(?:é|ado|amos)|mur(?:ió|ieron)|muerto|falleci\w+|regal(?:é|ado|amos)"
+    r"|termin(?:é|ó|aron|ado)|acab(?:é|ado|amos)|mur(?:ió|ieron)|muerto|falleci\w+|regal(?:é|ado|amos)"
     r"|dona(?:do|mos)|doné|tir(?:é|ado|amos)|abandon(?:é|ó|ado|amos)|renunci(?:é|ó|ado|amos)|dimit\w+"
     r"|despid\w+|despedid[oa]s?|jubil\w+|robaron|robad[oa]|(?:di|dado|dimos) de baja"
     r"|me (?:he )?borr(?:é|ad[oa])|(?:me|nos|le) (?:(?:han|ha) (?:quitado|retirado|sacado)"
@@ -84,15 +109,30 @@ _ENDED = LazyPattern(
     r"|devolv(?:í|imos)|devuelto|pas[eo] de|se acab(?:ó|aron)"
     r"|se (?:ha salido|sali[oó]) del?\b|se (?:me |nos |le )?(?:cae|cay[óo]|ha ca[ií]do)|largu[eé]"
     r"|se (?:me|nos|le) (?:ha |han )?(?:romp|rot|perdi|estrope|escacharr|quem|muri|muert)\w+"
-    r"|(?:fue|fueron|ha ido|est[aá]) (?:ya )?al? desguace"
+    r"|(?:fue|fueron|ha ido|est[aá]|llev[eéó]\w*|mand[eéó]\w*) (?:ya )?"
+    r"al? (?:desguace|chatarrer[oa])"
+    r"|(?:di|dimos|dado)(?= (?:[\w-]+ ){1,3}en adopci[oó]n\b)"
+    r"|(?:tuv(?:e|imos)|tenido) que (?:sacrificar|dormir)|sacrific(?:amos|aron|ado)"
+    r"|se (?:me |nos )?(?:ha )?escap(?:ó|aron|ado)"
+    r"|les? (?:di|dimos|he dado|hemos dado)(?= (?:el|la|mi|nuestr[oa]) (?!clave|contrase|pin"
+    r"|c[oó]digo|n[uú]mero|direcci|correo|raz[oó]n|noticia|receta|enhorabuena)"
+    r"[\w-]+ al? (?:mi|una?|la|su|(?-i:[A-ZÁÉÍÓÚÑ])\w+)\b)"
     r"|(?:ha|he) colgado(?= (?:el|la|los|las) (?!tel[eé]fono|ropa|llamada|cuadro|foto))"
     r"|separ(?:é|ado|amos)"
     r"|divorci\w+)(?!\w)",
     _I,
 )
 """The statement says that something is over, which counts as a denial of it."""
-_GIVEN = LazyPattern(r"(?:gave|given?|sold|flogged|regal\w+|don\w+|vend\w+)$", _I)
+_GIVEN = LazyPattern(
+    r"(?:gave|given?|sold|flogged|regal\w+|don\w+|vend\w+|^l[eao]s? \w+(?: \w+)?)$", _I
+)
 """Verbs of _ENDED behind which stands to whom a thing was given or sold."""
+_PARTICLE = LazyPattern(
+    r" (?:away|off|out|down|go)"
+    r"(?= *(?:$|[,.;!(]| (?:last|this|yesterday|today|on|in|at|for|so)\b))",
+    _I,
+)
+"""Particle of a verb behind its object: `gave the dog away`."""
 _RECIPIENT = LazyPattern(r" (?:to|al?) (?:(?! (?:to|al?) )[^()])+(?=$|\()", _I)
 _NOT_YET = LazyPattern(
     r"(?:\w+n['’]t|\b(?:not|never|no|nunca|tampoco))"
@@ -387,7 +427,7 @@ def ended_thing(part: str) -> str:
     object of the verb, or its subject if it has none."""
     verb = _ENDED.search(part)
     if verb and concepts_of(_ASIDE.sub("", part[verb.end() :])) - general():
-        part = part[verb.end() :]
+        part = _PARTICLE.sub("", part[verb.end() :])
     if verb and _GIVEN.search(verb[0]):
         # "I gave the drill to my brother" says nothing of the brother.
         part = _RECIPIENT.sub(" ", part)

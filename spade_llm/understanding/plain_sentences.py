@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.clause_kinds import EMOJI, FINITE, MAX_STATEMENT_CHARS, THIRD_SPANISH
-from spade_llm.understanding.vocabulary import (
-    read_table,
-)
+from spade_llm.understanding.vocabulary import WEEKDAYS, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 MAX_TOLD = 4
 """Maximum number of clauses that say the same of several beings, behind the first."""
@@ -105,9 +103,9 @@ def spelled_out(text: str) -> str:
 
 
 def in_plain_words(sentence: str) -> str:
-    """The sentence in plain words: without a wish to be reminded, and with names and medicines that
-    are told behind their verb as they would be told alone."""
-    sentence = _WISH_TO_BE_REMINDED.sub("", sentence)
+    """The sentence in plain words: without a wish to be reminded and words of pity, and with names
+    and medicines that are told behind their verb as they would be told alone."""
+    sentence = _PITIED.sub("", _WISH_TO_BE_REMINDED.sub("", sentence))
     for pattern, plain in _paraphrases():
         sentence = pattern.sub(plain, sentence)
     sentence = _NAMED_BEHIND.sub(r"\g<thing> called \g<name>", sentence)
@@ -166,11 +164,18 @@ _RELATIVE = LazyPattern(
 )
 
 
+# The beginning of a list of relatives or pets: `I've got two sons`.
+_HAVE_SEVERAL = (
+    r"(?P<first>(?:i|we)(?:['’]ve(?: got)?| have(?: got)?) (?:two|three|four|five) "
+    r"(?:(?P<kin>brother|sister|son|daughter|grandson|granddaughter|cousin|nephew|niece|dog|cat|boy|girl"
+    r"|(?:grand)?kid)s|(?P<child>(?:grand)?child)ren))"
+)
+_HAVE_SEVERAL_ES = (
+    r"(?P<first>(?:tengo|tenemos) (?:dos|tres|cuatro|cinco) (?:(?:hij|herman|niet|sobrin|prim)[oa]s"
+    r"|(?:perr|gat)[oa]s))"
+)
 _SIBLINGS = LazyPattern(
-    r"^(?P<first>(?:i|we)(?:['’]ve(?: got)?| have(?: got)?) (?:two|three|four|five) "
-    r"(?:(?P<kin>brother|sister|son|daughter|cousin|nephew|niece|dog|cat|boy|girl)s|kids"
-    r"|children)): "
-    rf"(?P<items>(?:little )?{_NAMED}(?:['’]s| {FINITE}) .+)$",
+    rf"^{_HAVE_SEVERAL}: (?P<items>(?:little )?{_NAMED}(?:['’]s| {FINITE}) .+)$",
     _I,
 )
 """`I've got two brothers: Neil's a vet and Owen works in Hull`."""
@@ -178,27 +183,48 @@ _SIBLING = LazyPattern(
     rf"(?:^|,? and |[,;] )(?:little )?(?P<name>{_NAMED})(?=(?:['’]s| {FINITE}) )", _I
 )
 _SIBLINGS_ES = LazyPattern(
-    r"^(?P<first>(?:tengo|tenemos) (?:dos|tres|cuatro|cinco) (?:hij|herman|niet|sobrin|prim)[oa]s)"
-    rf": (?P<items>{_NAMED}(?:,? que|,?) {THIRD_SPANISH} .+)$",
+    rf"^{_HAVE_SEVERAL_ES}: (?P<items>{_NAMED}(?:,? que|,?) {THIRD_SPANISH} .+)$",
     _I,
 )
 _SIBLING_ES = LazyPattern(
     rf"(?:^|,? y |[,;] )(?P<name>{_NAMED})(?:,? que|,?)(?= {THIRD_SPANISH} )", _I
 )
+_AGE = r",? (?:(?:who(?:['’]s| is)|is|aged) )?\(?(?P<age>\d{1,2})\)?"
+_AGE_ES = r",? (?:(?:de|que tiene|tiene|con) )?\(?(?P<age>\d{1,2})(?: a[ñn]os)?\)?"
+_AGED, _AGED_ES = (
+    LazyPattern(rf"^{several}[,:]? (?P<items>{one}(?:(?:,|,? {last}) {one}){{1,4}})[.!]?$", _I)
+    for several, one, last in (
+        (_HAVE_SEVERAL, _NAMED + _AGE.replace("?P<age>", "?:"), "and"),
+        (_HAVE_SEVERAL_ES, _NAMED + _AGE_ES.replace("?P<age>", "?:"), "y"),
+    )
+)
+"""`I've got two sons, Ben (7) and Tom (4)`."""
+_AT_PLACE = LazyPattern(rf"(?:^|,? and |, )(?P<name>{_NAMED}) ?(?= (?:at|in|on) )", _I)
+_AT_PLACES = LazyPattern(
+    rf"^{_HAVE_SEVERAL}[,:]? (?P<items>{_NAMED} (?:at|in|on) [^,;]{{2,40}}?"
+    rf"(?:(?:,|,? and) {_NAMED} (?:at|in|on) [^,;]{{2,40}}?){{1,4}})[.!]?$",
+    _I,
+)
+"""`I've got two sons: Ben at Hill School and Tom at Oak School`."""
+_AGED_ONE = LazyPattern(rf"(?:^|,? and |, )(?P<name>{_NAMED}){_AGE}", _I)
+_AGED_ONE_ES = LazyPattern(rf"(?:^|,? y |, )(?P<name>{_NAMED}){_AGE_ES}", _I)
 
 
 def with_siblings(sentence: str) -> str:
-    """Split a list of relatives or pets, with a statement about each, into the list of their names
-    and sentences about each."""
-    for listed, item, last in (
-        (_SIBLINGS, _SIBLING, " and "),
-        (_SIBLINGS_ES, _SIBLING_ES, " y "),
+    """Split a list of relatives or pets, with a statement about each or the age of each, into the
+    list of their names and sentences about each."""
+    for listed, item, last, told in (
+        (_SIBLINGS, _SIBLING, " and ", ""),
+        (_SIBLINGS_ES, _SIBLING_ES, " y ", ""),
+        (_AGED, _AGED_ONE, " and ", r" is \g<age>"),
+        (_AT_PLACES, _AT_PLACE, " and ", " is"),
+        (_AGED_ES, _AGED_ONE_ES, " y ", r" tiene \g<age> años"),
     ):
         if found := listed.match(sentence):
-            kin = found.groupdict().get("kin")
+            kin = found["kin"] or found["child"] if "kin" in found.groupdict() else ""
             *first, latest = (one["name"] for one in item.finditer(found["items"]))
             names = f"{', '.join(first)}{last}{latest}" if first else latest
-            items = item.sub(rf"; {f'my {kin} ' if kin else ''}\g<name>", found["items"])
+            items = item.sub(rf"; {f'my {kin} ' if kin else ''}\g<name>{told}", found["items"])
             return f"{found['first']}: {names}{items}"
     return sentence
 
@@ -219,6 +245,7 @@ def with_both_told(sentence: str) -> str:
         (_SAME_NOUN_ES, r"\g<first>; \g<noun> de \g<owner> es "),
         (_OTHER_ONE, r"\g<first>; \g<other> \g<noun>"),
         (_GAPPED, r"\g<first>; \g<second> \g<verb> "),
+        (_GAPPED_ES, r"\g<first>; \g<second> \g<verb> "),
         (_TWO_RELATIVES, r"\g<first>; \g<second>\g<verb> "),
         (_TWO_RELATIVES_ES, r"\g<first>; \g<second>\g<verb> "),
         (_SAME_VERB_ES, r"\g<first>; \g<time> \g<verb> "),
@@ -227,6 +254,13 @@ def with_both_told(sentence: str) -> str:
         (_OWN_FIRST_ES, r"\g<first>; \g<noun> \g<own> de \g<owner> es "),
         (_AND_I_ES, r"\g<first>; yo \g<verb>o "),
         (_OWN_THING_ES, r"\g<first>; mi \g<noun> es "),
+        (_AND_ONE, r"\g<first>; \g<head> \g<thing> "),
+        (_SAME_PREPOSITIONS, r"\g<first>; \g<head> "),
+        (_DAY_FIRST, r"\g<first>; \g<head> "),
+        (_PAYS, r"\g<first>; \g<head> "),
+        (_OWES, r"\g<first>; \g<head> "),
+        (_TWO_THINGS, r"\g<first>; \g<head> "),
+        (_TWO_THINGS_ES, r"\g<first>; \g<head> "),
         (_NAME_BEFORE_VERB_ES, r"\g<first>; \g<name> "),
     ):
         for _ in range(MAX_TOLD):
@@ -259,13 +293,19 @@ _SAME_NOUN_ES = LazyPattern(
 )
 _GAPPED = LazyPattern(
     r"(?P<first>\b(?:the|my|our|his|her) [^,;]{2,40}? (?P<verb>(?:is|are)(?: due)?)"
-    r" (?:on|at) [^,;]{2,30}?)(?:,? and|,) "
+    r" (?:on|at|an?) [^,;]{2,30}?)(?:,? and|,) "
     r"(?P<second>(?:the|my|our|his|her) (?:[\w'’-]+ ){0,3}?"
-    r"[\w'’-]+(?<! is)(?<! are)(?<! due)(?<!['’]s)) (?=(?:on|at) )",
+    r"[\w'’-]+(?<! is)(?<! are)(?<! due)(?<!['’]s)) (?=(?:on|at|an?) )",
     _I,
 )
 """Two things with a date each, and a verb that the second leaves out: `the report is due on Friday,
 the slides on Monday`."""
+_GAPPED_ES = LazyPattern(
+    r"(?P<first>^(?:el|la|mi|nuestr[oa]) [^,;]{2,40}? (?P<verb>es|son|est[aá]n?)"
+    r" (?:el|a las?|en|una?) [^,;]{2,30}?)(?:,? y|,) (?P<second>(?:el|la|los|las|mi|nuestr[oa])"
+    rf" (?!{WEEKDAYS}|d[ií]a)[a-záéíóúñ]+(?: de (?:la |mi )?\w+)?) (?=(?:el|a las?|en|una?) )",
+    _I,
+)
 _OTHER_ONE = LazyPattern(
     r"(?P<first>\b(?:my|our|the) [\w-]+ (?P<noun>[a-z]+)(?: (?:is|was|are)|['’]s) [^,;]{2,40}?)"
     r"(?:,? and|,) (?P<other>(?:my|our|the) [\w-]+) one(?=(?: (?:is|was)|['’]s) )",
@@ -292,12 +332,15 @@ _TWO_NAMED_ES = LazyPattern(
 _TWO_BEINGS = LazyPattern(
     r"(?P<first>^(?:mi [a-záéíóúñ]+ (?:mayor|menor|peque[ñn][oa]|median[oa])|mi [a-záéíóúñ]+"
     r"|my (?:older |younger |eldest |youngest |big |little )?[a-z]+|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+)"
-    r" (?P<verb>se llama|calza|tiene|mide|pesa|usa|va|juega|toca|estudia|hace|come|es|vive|trabaja"
-    r"|is|has|takes|wears|plays|goes|does|studies|eats|weighs)"
-    r" (?P<begin>\d|(?:un|una|en|al?|de|el|la|los|las|an?|the|in|at|to|size) )"
+    r" (?P<verb>se llama|calza|tiene|toma|conduce|mide|pesa|usa|va|juega|toca|estudia|hace"
+    r"|come|es|vive|trabaja"
+    r"|is|has|takes|drives|wears|plays|goes|does|studies|eats|weighs)"
+    r" (?:(?P<name>(?-i:(?=[A-ZÁÉÍÓÚÑ])))"
+    r"|(?P<begin>\d|(?:un|una|en|al?|de|el|la|los|las|an?|the|in|at|to|size) ))"
     r"[^,;]{0,40}?)(?:,? y|,? and|,)"
     r" (?P<second>(?:la|el) (?:mayor|menor|peque[ñn][oa]|median[oa])|mi [a-záéíóúñ]+|my [a-z]+"
-    r"|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+) (?=(?P=begin)|\d|(?:al?|del?) )",
+    r"|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+) "
+    r"(?(name)(?-i:(?=[A-ZÁÉÍÓÚÑ]))|(?=(?P=begin)|\d|(?:al?|del?) ))",
     _I,
 )
 """`Álvaro calza un 33 y Daniela un 29`: a verb that the second leaves out."""
@@ -320,6 +363,99 @@ _OWN_THING_ES = LazyPattern(
     _I,
 )
 """`El coche de mi mujer es un Arona y el mío un Sandero`."""
+
+
+def _two_things(head: str, thing: str, conjunction: str, told: Mapping[str, str]) -> LazyPattern:
+    """Pattern of two things behind one verb (`head`) of which the same is told. `told`: patterns of
+    what that is, by their names; the second thing has the one of the first."""
+    second = "(?!)"
+    for kind, one in told.items():
+        second = f"(?({kind}){one}|{second})"
+    first = "|".join(f"(?P<{kind}>{one})" for kind, one in told.items())
+    return LazyPattern(
+        rf"(?P<first>(?:^|(?<=; ))(?P<head>{head}) {thing},?(?:{first}))(?:,? {conjunction}|,) "
+        rf"(?={thing},?{second}(?:$|[,.!]| {conjunction} ))",
+        _I,
+    )
+
+
+_TWO_THINGS = _two_things(
+    r"(?:(?:for|at|in) (?:[\w-]+ ){1,4}?)?(?:i|we)"
+    r"(?:(?:['’]ve| have)(?: got| ordered| booked| bought| hired| joined)?"
+    r"| take| play| do| teach| pay| swim| get)|there(?:['’]s| is)"
+    rf"|(?:my [a-z]+|{_NAMED}) (?:has(?: got)?|takes|plays|does|teaches|goes to)",
+    rf"(?!(?:i|we|she|he|they|it|then|is|are|was|have|has)\b)(?:[\w-]+ ){{0,3}}[\w-]+"
+    rf"(?:, {_NAMED})?",
+    "and",
+    {
+        "named": rf" (?:called|named) {_NAMED}",
+        "from": rf" (?:from|with) {_NAMED}",
+        "aged": r" (?:(?:who(?:['’]s| is)|aged|of) )?\(?\d{1,2}\)?(?:[- ]years?[- ]old)?",
+        "day": rf" (?:on|every) (?:{WEEKDAYS})(?: and (?:{WEEKDAYS}))?",
+        "time": r" (?:at \d{1,2}\S*(?: ?[ap]m)?|(?:in the|every) (?:morning|evening|afternoon)s?"
+        r"|(?:at|with|before|after) (?:night|noon|lunch|dinner|breakfast|bed|bedtime|supper))",
+    },
+)
+"""`I have a dog called Rex and a cat called Milo`: two facts."""
+_TWO_THINGS_ES = _two_things(
+    r"(?:(?:para|en|este|esta) (?:[\w-]+ ){1,3}?)?(?:tengo|tenemos|hay|tomo|juego|hago|doy|voy"
+    r"|pago|toco)"
+    rf"|(?:mi [a-záéíóúñ]+|{_NAMED}) (?:tiene|toma|juega|hace|va|da)",
+    rf"(?!(?:yo|me|se|ella|él|luego|es|son)\b)(?:[\w-]+ ){{0,3}}[\w-]+(?:, {_NAMED})?",
+    "y",
+    {
+        "named": rf" (?:que se llama|llamad[oa]) {_NAMED}",
+        "aged": r" (?:de|que tiene|con) \d{1,2}(?: (?:años|meses))?",
+        "day": rf" (?:los|las|el|cada|todos los) (?:{WEEKDAYS})(?: y (?:los )?(?:{WEEKDAYS}))?",
+        "time": r" (?:a las? \d\S*|por las? (?:ma[ñn]ana|tarde|noche)s?|al mediod[ií]a"
+        r"|antes de (?:dormir|cenar|comer)|(?:con|en) (?:el desayuno|la cena|la comida))",
+    },
+)
+"""`Juego al tenis los martes y al pádel los jueves`."""
+_AND_ONE = LazyPattern(
+    # Two accounts, not two appointments, are asked for together.
+    rf"(?=[^;]*(?:\d|{WEEKDAYS}))"
+    r"(?P<first>^(?P<head>(?:i|we)(?:['’]ve(?: got)?| have(?: got)?)|tengo|tenemos)"
+    r" (?P<thing>(?:(?:an?|un|una) )?[\w-]+(?: (?!(?:with|at|in|on|for|con|en|el|para)\b)[\w-]+)?)"
+    r" (?:with|at|in|on|for|con|en|el|para) [^,;]{2,40}?)"
+    r"(?:,? and|,? y|,) (?:one|otr[oa]) (?=(?:with|at|in|on|for|con|en|el|para) )",
+    _I,
+)
+"""`I have an appointment with the vet on Monday and one with the dentist on Friday`."""
+_AND_NEXT = r"(?:,? and|,? y|,)"
+_SAME_PREPOSITIONS = LazyPattern(
+    r"(?P<first>(?:^|(?<=; ))(?P<head>(?!\w+ liv)(?:(?:i|we)(?:['’](?:ve|m|re))?|my \w+"
+    r"|(?-i:[A-Z])\w+|(?:mi|nuestr[oa]) \w+)(?: [\w'’-]+){1,3}?"
+    r"|(?:trabajo|tengo|estudio|juego|nado|voy|entreno)(?: [\w-]+){0,2}?)"
+    r" (?P<one>at|in|for|with|en|con) (?:(?!and\b|y\b)[\w'’-]+ ){1,4}?"
+    rf"(?P<two>on|every|los|el|cada) [^,;]{{2,25}}?){_AND_NEXT}"
+    r" (?=(?P=one) (?:(?!and\b|y\b)[\w'’-]+ ){1,4}?(?P=two) )",
+    _I,
+)
+"""`I work at Greggs on Saturdays and at the library on Sundays`."""
+_DAY_FIRST = LazyPattern(
+    r"(?P<first>(?:^|(?<=; ))(?P<head>"
+    r"(?:i|we) (?:work|volunteer|train|teach|swim|play|run|help|serve)"
+    r"|trabajo|entreno|juego|nado|ayudo)"
+    rf" (?:(?:on|los|el) )?(?:{WEEKDAYS}) (?:at|in|with|for|en|con) [^,;]{{2,40}}?){_AND_NEXT}"
+    rf" (?=(?:(?:on|los|el) )?(?:{WEEKDAYS}) (?:at|in|with|for|en|con) )",
+    _I,
+)
+"""`I work Tuesdays at the Oxfam shop and Fridays at the food bank`."""
+_SUM = r"[£$€]?\d\S*(?: \w+)?(?: (?:a|per|each|every|al|cada) \w+)?"
+_PAYS = LazyPattern(
+    rf"(?P<first>(?:^|(?<=; ))(?P<head>(?:i|we) pay|pago|pagamos) {_SUM} (?:for|por|de)"
+    rf" (?:[\w-]+ ){{0,2}}[\w-]+)(?:,? and|,? y|,) (?={_SUM} (?:for|por|de) )",
+    _I,
+)
+"""`I pay 12 for Netflix and 9 for Spotify`."""
+_OWES = LazyPattern(
+    rf"(?P<first>(?:^|(?<=; ))(?P<head>i owe|(?:le )?debo) (?:(?:my )?[\w-]+ {_SUM}"
+    rf"|{_SUM} al? (?:mi )?[\w-]+))"
+    rf"(?:,? and|,? y|,) (?=(?:my )?[\w-]+ [£$€]?\d|{_SUM} al? )",
+    _I,
+)
+"""`I owe Josh 20 and Priya 35`."""
 _TIME_OF_DAY = r"(?:por las? (?:ma[ñn]anas?|tardes?|noches?)|al mediod[ií]a|los [^\W\d_]+s)"
 _SAME_VERB_ES = LazyPattern(
     rf"(?P<first>^{_TIME_OF_DAY},? (?P<verb>(?:me |nos )?[^\W\d_]+(?:o|[aei]mos)) [^,;]{{2,80}}?)"
@@ -342,6 +478,9 @@ _WISH_TO_BE_REMINDED = LazyPattern(
     _I,
 )
 """Requests for no more than to keep the statement before them."""
+_PITIED = LazyPattern(
+    r"^(?:(?:poor|dear)(?: old)?|(?:el |la )?pobre(?:cit[oa])?(?: de)?) (?=(?-i:[A-ZÁÉÍÓÚÑ])\w)", _I
+)
 _NAMED_BEHIND = LazyPattern(
     r"(?P<thing>\b(?:(?:an?|my|our) (?:[\w-]+ )?[\w-]+|some(?:one|body) new)),? (?:and )?"
     r"(?:(?:(?:his|her|its) name(?:['’]s| is)|(?:he|she|it)(?:['’]s| is) called)(?= (?-i:[A-Z]))"

@@ -246,7 +246,9 @@ _NOT_MEANT = LazyPattern(
 """Words that no pronoun means: `once a day`."""
 _HAVE = LazyPattern(r"(?:tengo|tenemos|tiene|hay)$", _I)
 _PERSON = LazyPattern(
-    r"(?:man|lady|guy|bloke|chap|lad|lass|kid|girl|boy|hombre|mujer|chic[oa]|señora?|tip[oa])$", _I
+    r"(?:man|lady|guy|bloke|chap|lad|lass|kid|girl|boy|hombre|mujer|chic[oa]|señora?|tip[oa])"
+    r"(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?$",
+    _I,
 )
 """Nouns of people of whom nothing else is known: `the boiler man`."""
 _BARE_ADVERB = LazyPattern(r"\w+(?:ly|mente)$", _I)
@@ -450,10 +452,11 @@ def _phrase_end(words: Sequence[re.Match[str]], first: int) -> int:
         is_behind_name = last > first and _NAME.match(words[last - 1][0]) and word[0].islower()
         # "My son": the Spanish verb stands behind a noun.
         is_son = word.lower() == "son" and last == first
+        # "My sister Una", "my son Ned": no article, and no verb.
+        is_name = last > first and bool(_NAME.match(word)) and word[0] != "I"
         is_verb = (_STOPS.match(word) and not is_son) or word.endswith(("n't", "n’t"))
-        # "My sister Una": a name.
-        is_article = _ARTICLE.match(word) and not (last > first and word[0].isupper())
-        if is_verb or not word[0].isalnum() or is_article or is_behind_name:
+        is_article = _ARTICLE.match(word)
+        if not is_name and (is_verb or not word[0].isalnum() or is_article or is_behind_name):
             break
         last += 1
         if word.endswith(("'s", "’s")):

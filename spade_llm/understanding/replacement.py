@@ -39,6 +39,7 @@ from spade_llm.understanding.things import (
 )
 from spade_llm.understanding.vocabulary import (
     WEEKDAY_CONCEPTS,
+    WEEKDAYS,
     ValueType,
     classes,
     concepts_of,
@@ -360,11 +361,39 @@ def replaces(new: Statement, old: str) -> bool:
         return is_meant or _is_other_home(new.text, old)
     if _are_current_and_best(new.text, old) or tell_of_two_things(new.text, old):
         return False
+    is_of_one = _LISTS_BEINGS.match(old) and subject_name(new.text)
+    if (is_of_one and not features(new.text).is_denial) or _are_on_other_days(new, old):
+        # "My son Gus is 9" changes nothing of "we've got two sons: Gus and Ned".
+        return False
     if _has_next_of_kind(new, old):
         return True
     if has_other_topic(new.text, old) and not (is_event(new.text) or is_denial(new.text)):
         return False
     return not are_about_different_beings(new.text, old) and _replaces_by_rule(new, old)
+
+
+def _are_on_other_days(new: Statement, old: str) -> bool:
+    """Check whether two statements with the same beginning tell different things of different days:
+    `I work at Greggs on Saturdays`, `I work at the library on Sundays`."""
+    if new.is_change or is_changed(new.text) or _begin_of(new.text) != _begin_of(old):
+        return False
+    (days, one), (other_days, other) = (
+        ({found[0].lower().rstrip("s") for found in _DAYS.finditer(text)}, _DAYS.sub("", text))
+        for text in (new.text, old)
+    )
+    words, other_words = stems_of(one), stems_of(other)
+    is_of_other = bool(words - other_words and other_words - words)
+    return bool(days and other_days) and days.isdisjoint(other_days) and is_of_other
+
+
+def _begin_of(text: str) -> list[str]:
+    return text.lower().split()[:2]
+
+
+_DAYS = LazyPattern(rf"\b(?:{WEEKDAYS})\b", _I)
+_LISTS_BEINGS = LazyPattern(
+    r"(?:(?:i|we)(?:['’]ve(?: got)?| have(?: got)?)|tengo|tenemos) [^\W\d_]+ [^\W\d_]+: ", _I
+)
 
 
 def _replaces_by_rule(new: Statement, old: str) -> bool:
@@ -1046,7 +1075,7 @@ def has_other_topic(message: str, old: str) -> bool:
         return False
     said, before = features(message).concepts, features(old).concepts
     words = stems_of(_FAVOURITE.sub("", _NEWEST.sub("", message))) & stems_of(old) - light()
-    if words or said & before & classes():
+    if words or said & before & classes() or ends(message, before):
         return False
     topic = _matter_of(message)
     if _AMOUNT.search(message) and not (_AMOUNT.search(old) or before & _PAID):
@@ -1248,14 +1277,15 @@ def bearer_of(statement: str) -> frozenset[str]:
         return key_of_being(to_being["being"]) or value_key(to_being["being"])
     subject = leading_noun(statement)
     is_role = OF_OWN.match(statement) is not None
-    if subject and subject.is_being and (subject.is_named or is_role):
+    if subject and subject.is_being and (is_role or subject_name(statement)):
         return value_key(OF_OWN.sub("", subject.text)) - _ADVERBS
     return SPEAKER if is_role or _BY_SPEAKER.match(statement) else frozenset()
 
 
 _TO_BEING = LazyPattern(
     r"^a (?P<being>(?:(?:mi|nuestr[oa]) )?[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?),? "
-    r"(?:(?:ya|no|solo|tambi[eé]n|tampoco|s[ií]|siempre|ahora) ){0,3}les? (?!(?:he|hemos|dej|prest"
+    r"(?:(?:ya|no|solo|tambi[eé]n|tampoco|s[ií]|siempre|ahora) ){0,3}l[aeo]s? (?!(?:he|hemos|dej"
+    r"|prest"
     r"|di|doy"
     r"|deb|pag)\w*)",
     _I,

@@ -90,6 +90,7 @@ from spade_llm.understanding.successions import (
     closest,
     elliptic,
     ending,
+    has_changed,
     have_same_begin,
     in_own_words,
     in_place_of,
@@ -912,7 +913,7 @@ def _change_of_clause(
             earlier = closest(rest, earlier, every)
         if rest:
             return _succession(first, with_person(rest, [first]), earlier), ""
-        if ended_part(first):
+        if ended_part(first) or has_changed(first):
             return ending(first, earlier), earlier
         return [_plain_statement(with_role(with_antecedent(first, known), every))], earlier
     if earlier := adjacent(text, known, is_change=clause.is_change):

@@ -693,15 +693,28 @@ def _day_of_month(new: str, old: str) -> str:
 
 
 def _without_owner(text: str, types: Spans) -> Spans:
-    """The typed values without the name of the owner or subject that a clause begins with: `Maya's
-    moved to Friday`."""
-    if not OWNER_FIRST.match(text):
-        return types
+    """The typed values without the name of the owner or subject that a clause begins with (`Maya's
+    moved to Friday`), and of a person to whom something is done (`le he pagado a Iker`)."""
+    is_owner_first = OWNER_FIRST.match(text) is not None
     found = {
-        kind: tuple(span for span in spans if span[0] or kind is not ValueType.NAME)
+        kind: tuple(
+            (start, end)
+            for start, end in spans
+            if kind is not ValueType.NAME
+            or not ((is_owner_first and not start) or _NO_VALUE.search(text[: max(start, 0)]))
+        )
         for kind, spans in types.items()
     }
     return {kind: spans for kind, spans in found.items() if spans}
+
+
+_NO_VALUE = LazyPattern(
+    r"(?<!\w)les? (?!(?:llam|dic|dec))\w+(?: \w+){0,4} a $"
+    r"|^(?!i\b|we\b|i['’])\S.*\b(?:promoted|transferred|relocated|packed .* and went|shifted) to $",
+    _I,
+)
+"""What stands before a name that is no value: that of a person to whom something is done, or of the
+place to which another one went (`Bea's been promoted to Leeds`)."""
 
 
 def _without_start(text: str, types: Spans) -> Spans:

@@ -79,6 +79,8 @@ from spade_llm.understanding.substitution import (
 )
 from spade_llm.understanding.things import COPULA
 from spade_llm.understanding.vocabulary import (
+    MONTHS,
+    TIME_BEHIND,
     ValueType,
     concepts_of,
     general,
@@ -290,6 +292,29 @@ def announces(text: str) -> bool:
     return bool(_ANNOUNCES.search(text))
 
 
+def has_changed(text: str) -> bool:
+    """Check whether a part of a message says that there is another one of something, and not which:
+    `I've changed doctors`. What was told before is over then."""
+    return bool(_HAS_CHANGED.match(text))
+
+
+_HAS_CHANGED = LazyPattern(
+    r"(?:(?:i|we|(?:my|our) [\w-]+(?: (?-i:[A-Z])\w+)?|(?-i:[A-Z])\w+)(?:['’](?:ve|s)| have| has)?)"
+    r"(?: (?:just|recently|now|also))? (?:(?:changed|switched|swapped) (?:(?:my|our|his|her) )?"
+    r"(?:doctors?|gps?|dentists?|vets?|schools?|gyms?|clubs?|teams?|banks?|jobs?|providers?"
+    r"|suppliers?|companies|insurers?|landlords?|teachers?|classes|phones?|cars?|hairdressers?"
+    r"|barbers?|pharmac(?:y|ies)|churches|colleges|unis?|universities|supermarkets?|nurser(?:y|ies))"
+    r"|moved (?:house|home|flats?|out))"
+    rf"(?:{TIME_BEHIND}| in (?:{MONTHS}|\d{{4}})$|$)"
+    r"|(?:(?:me|nos|se) )?(?:(?:mi|nuestr[oa]) [^\W\d_]+ |(?-i:[A-ZÁÉÍÓÚÑ])\w+ )?"
+    r"(?:(?:ha|he|hemos) cambiado|cambi(?:é|ó|amos)) de "
+    r"(?:m[eé]dic[oa]|doctora?|dentista|veterinari[oa]|colegio|cole|escuela|instituto|gimnasio"
+    r"|club|equipo|banco|trabajo|curro|compañ[ií]a|seguro|caser[oa]|profesora?|coche|m[oó]vil|celular|peluquer[oa]|universidad|guarder[ií]a)"
+    rf"(?:{TIME_BEHIND}| en (?:{MONTHS}|\d{{4}})$|$)",
+    _I,
+)
+
+
 def announced(text: str, every: Sequence[str], known: Sequence[str]) -> str:
     """The latest of the earlier statements of which a part of a message says that it is over or has
     changed; empty if it says so of none. `known`: those of this conversation; a pronoun refers to
@@ -362,7 +387,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         and (not is_of_another(text, one) or _names_subject(ended, one))
         and not named & concepts_of(one) <= kin() < named | kin()
         and not named <= _owners(one)
-        and (ended or not _shares_being_only(named, one))
+        and (ended or has_changed(text) or not _shares_being_only(named, one))
         and not (is_bare_denial and _shares_subject_only(ended, named, one))
         and (ended or (is_head(named, one) and not features(one).is_ended))
         and not (named & concepts_of(one) <= _HOME and is_of_other_home(text, one))
@@ -459,6 +484,8 @@ def ending(text: str, earlier: str) -> list[Statement]:
     text = elliptic(text[:1].upper() + text[1:])
     told = with_role(text, [earlier])
     told = with_topic(text, earlier) if told == text else told
+    if _PARTLY.search(text):
+        return [Statement(text=text, is_change=True)]
     named = value_key(ended_thing(ended_part(REASON.sub("", text))))
     subject = leading_noun(text)
     # "Ben moved out of the flat" after "I share it with Ben and Tom".
@@ -482,7 +509,71 @@ def ending(text: str, earlier: str) -> list[Statement]:
                 Statement(text=told if item in names else text, is_change=True),
                 Statement(text=rest, is_change=True, replaced=earlier),
             ]
-    return [Statement(text=told[:1].upper() + told[1:], is_change=True, replaced=earlier)]
+    whole = Statement(text=told[:1].upper() + told[1:], is_change=True, replaced=earlier)
+    over = stems_of(ended_thing(ended_part(REASON.sub("", text)))) - light()
+    if not (part := _part_of_list(earlier, over)):
+        return [whole]
+    over_now = Statement(text=text, is_change=True)
+    rest = _without_part(*part)
+    # If the list cannot be shortened, it stays: rather told twice than lost.
+    return [over_now, *([Statement(text=rest, is_change=True, replaced=earlier)] if rest else [])]
+
+
+_PARTLY = LazyPattern(
+    r"\b(?:half|(?:some|part|most) of|la mitad|parte|algun[oa]s) (?:the|my|our|del?|of)\b", _I
+)
+"""Only a part of a thing is gone: `I sold half the sheep`."""
+_AND = re.compile(r" (?:and|y|e) ")
+_LIST_BORDER = re.compile(r",? (?:and|y|e) |, ")
+_CLAUSE_WORDS = LazyPattern(
+    r"\b(?:i|he|she|they|we|it|is|are|was|has|have|who|es|son|est[aá]n?|tiene|vive|trabaja|que|se)\b",
+    _I,
+)
+_OTHER_ITEM = LazyPattern(r"(?:otr[oa]|one) ", _I)
+_ITEM_BEGIN = LazyPattern(
+    r"(?:an?|the|my|our|some|una?|el|la|los|las|mis?|unos|unas|at|in|on|with|for|to|con|en|al?|de)\b",
+    _I,
+)
+
+
+def _part_of_list(text: str, over: frozenset[str]) -> tuple[list[str], int] | None:
+    """The parts of a statement that lists things behind its verb, and the number of the one that is
+    over (`over`, stems of its words); None if it lists none, or not one more than the others is."""
+    parts = _LIST_BORDER.split(text)
+    if not _AND.search(text) or any(map(_CLAUSE_WORDS.search, parts[1:])):
+        return None
+    shares = [len(over & stems_of(one)) for one in parts]
+    most = max(shares)
+    return (parts, shares.index(most)) if most and shares.count(most) == 1 else None
+
+
+def _without_part(parts: list[str], number: int) -> str:
+    """The statement without one part of its list; empty if what stands before the first part cannot
+    be told apart from it."""
+    joined = " y " if _SPANISH_LIST.search(" ".join(parts)) else " and "
+    if number:
+        left = [one for at, one in enumerate(parts) if at != number]
+    else:
+        second = _OTHER_ITEM.sub("", parts[1])
+        begin = second.split(" ", 1)[0].lower()
+        words = parts[0].split(" ")
+        borders = [at for at, word in enumerate(words) if at and _is_begin(word.lower(), begin)]
+        if not _ITEM_BEGIN.match(second) or not borders:
+            return ""
+        left = [" ".join([*words[: borders[-1]], second]), *parts[2:]]
+    return joined.join([", ".join(left[:-1]), left[-1]]) if len(left) > 1 else left[0]
+
+
+def _is_begin(word: str, begin: str) -> bool:
+    """Check whether an item may begin with a word, if the next one begins with `begin`: both with
+    the same preposition, or both with an article."""
+    return word == begin or bool(_ITEM_ARTICLE.match(word) and _ITEM_ARTICLE.match(begin))
+
+
+_ITEM_ARTICLE = LazyPattern(r"(?:an?|the|my|our|some|una?|el|la|los|las|mis?|unos|unas)$", _I)
+_SPANISH_LIST = LazyPattern(
+    r"\b(?:el|la|los|las|una?|en|con|del?|mis?|tengo|tenemos)\b|[áéíóúñ]", _I
+)
 
 
 def _without_item(text: str, item: str, others: Sequence[str]) -> str:
@@ -871,10 +962,12 @@ def elliptic(text: str) -> str:
 
 def is_successor(text: str, earlier: str, announcement: str) -> bool:
     """Check whether a clause behind an announcement says what holds instead."""
+    if _NEW_ONE.match(text):
+        return True
     # "I'm at Aldi" is as much about work as about a home; "at a shop called …" tells no own name.
     of_place = frozenset({"name"}) if _IS_AT.match(text) else frozenset()
     about = features(text).topic - phrase_concepts(text) - of_place
-    if _REASON.match(text) or _STAYS.search(text):
+    if _REASON.match(text) or _STAYS.search(text) or _TOLD_BESIDE.match(text):
         return False
     if INTRODUCES.search(text) or about & EXCLUSIVE - features(earlier).topic:
         return False
@@ -889,6 +982,21 @@ def is_successor(text: str, earlier: str, announcement: str) -> bool:
     # "I don't smoke, I run": a denial needs no successor.
     is_over = not features(announcement).is_negated
     return is_over and bool(_SUCCEEDS.search(text) or _PRESENT.match(text))
+
+
+_TOLD_BESIDE = LazyPattern(
+    r"(?:and |so |y )?(?:back (?:to|in|home)\b|de vuelta (?:a|en)\b"
+    r"|(?:i |we )?got (?:[£$€]?\d|some\b|good|nothing|my money|our money)|me (?:dieron|pagaron) )",
+    _I,
+)
+"""What became of the one who left, or what was paid for a thing that is gone."""
+_NEW_ONE = LazyPattern(
+    r"(?:and |so |y )?(?:(?:the|our|my) (?:new|next) (?:one|guy|lady|girl|lad|person)(?:['’]s| is)"
+    r"|(?:his|her|their) (?:replacement|successor)(?:['’]s| is)"
+    r"|(?:el|la) nuev[oa] (?:es|se llama)|su (?:sustitut|sucesor|reemplaz)\w* (?:es|se llama))\b",
+    _I,
+)
+"""The one who takes the place of the being that was spoken of."""
 
 
 def tells_reason(text: str) -> bool:
@@ -957,6 +1065,9 @@ def _new_names(text: str) -> frozenset[str]:
     return value_key(" ".join(text[slice(*one)] for one in spans))
 
 
+_NOW_BEHIND = LazyPattern(rf" (?:{_NOW_WORDS})$", _I)
+
+
 def _with_object(text: str, earlier: str, announcement: str) -> Statement | None:
     """`Now I do judo` after `I quit yoga`: the earlier statement with the new object in the place
     of the one that the announcement names, or of one of its class."""
@@ -984,7 +1095,9 @@ def _with_object(text: str, earlier: str, announcement: str) -> Statement | None
     if _AT.search(" ".join(["", *before[: place[0]], ""])):
         # "I'm a waiter at a hotel": no object.
         return None
-    changed = [*before[: place[0]], new, *before[place[-1] + 1 :]]
+    rest = before[place[-1] + 1 :]
+    # "A history now student" for "I'm doing history now".
+    changed = [*before[: place[0]], _NOW_BEHIND.sub("", new) if rest else new, *rest]
     return Statement(text=" ".join(changed), is_change=True, replaced=earlier)
 
 

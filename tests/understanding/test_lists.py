@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from spade_llm.understanding.answers import find_answers, with_closed
+from spade_llm.understanding.questions import Candidate
 from spade_llm.understanding.statements import read_history, read_message
 
 
@@ -75,3 +77,107 @@ def test_of_two_lists_the_named_one_is_changed() -> None:
     lists = ["Shopping list: milk", "Packing list: socks"]
     read = read_message("add eggs to the shopping list", lists)
     assert [one.replaced for one in read.statements] == lists[:1]
+
+
+@pytest.mark.parametrize(
+    ("text", "statements"),
+    [
+        (
+            "I have a parrot called Coco and a ferret called Dot",
+            ["I have a parrot called Coco", "I have a ferret called Dot"],
+        ),
+        (
+            "I do judo on Mondays, chess on Tuesdays and choir on Fridays",
+            ["I do judo on Mondays", "I do chess on Tuesdays", "I do choir on Fridays"],
+        ),
+        ("I pay 8 for Dropbox and 5 for iCloud", ["I pay 8 for Dropbox", "I pay 5 for iCloud"]),
+        (
+            "We've got two boys, Gus (9) and Ned (6)",
+            ["We've got two boys: Gus and Ned", "My boy Gus is 9", "My boy Ned is 6"],
+        ),
+        (
+            "I've got an appointment with the vet on Monday and one with the optician on Friday",
+            [
+                "I've got an appointment with the vet on Monday",
+                "I've got an appointment with the optician on Friday",
+            ],
+        ),
+        ("My dad takes Zocor and my aunt Plavix", ["My dad takes Zocor", "My aunt takes Plavix"]),
+        (
+            "Tomo ramipril por la mañana y zolpidem por la noche",
+            ["Tomo ramipril por la mañana", "Tomo zolpidem por la noche"],
+        ),
+        (
+            "Tengo dos nietos, Gus de 9 años y Leo de 6",
+            ["Tengo dos nietos: Gus y Leo", "Gus tiene 9 años", "Leo tiene 6 años"],
+        ),
+        (
+            "El bautizo es el 3 de mayo y la boda el 9 de junio",
+            ["El bautizo es el 3 de mayo", "La boda es el 9 de junio"],
+        ),
+        # One fact.
+        ("I have choir on Mondays and Fridays", ["I have choir on Mondays and Fridays"]),
+        ("I have a bike and a van", ["I have a bike and a van"]),
+    ],
+)
+def test_each_of_several_things_is_a_fact(text: str, statements: list[str]) -> None:
+    assert read_history([text]).current == statements
+
+
+@pytest.mark.parametrize(
+    ("messages", "left"),
+    [
+        (["I own a moped and a folding canoe", "I sold the canoe"], "I own a moped"),
+        (["I own a moped and a folding canoe", "the moped got stolen"], "I own a folding canoe"),
+        (
+            ["I take iron at noon, zinc at one and ramipril at night", "I've stopped the zinc"],
+            "I take iron at noon and ramipril at night",
+        ),
+        (["Crío patos y ocas", "vendí los patos"], "Crío ocas"),
+        (
+            ["Tengo cuenta en el BBVA y otra en Abanca", "cerré la cuenta del BBVA"],
+            "Tengo cuenta en Abanca",
+        ),
+        (["I keep ducks and geese", "I sold half the ducks"], "I keep ducks and geese"),
+        (
+            ["I work at Lidl on Mondays", "I work at the zoo on Sundays"],
+            "I work at Lidl on Mondays",
+        ),
+    ],
+)
+def test_what_is_left_of_several_things_stays(messages: list[str], left: str) -> None:
+    assert left in read_history(messages).current
+
+
+@pytest.mark.parametrize(
+    ("told", "question", "answers"),
+    [
+        (
+            ["I drive for Bolt and Cabify", "Bolt blocked my account last night"],
+            "do I still drive for Bolt?",
+            {"I drive for Bolt and Cabify", "Bolt blocked my account last night"},
+        ),
+        (
+            ["I play squash on Mondays", "I play rugby on Fridays"],
+            "what sports do I play?",
+            {"I play squash on Mondays", "I play rugby on Fridays"},
+        ),
+        (
+            ["I take ramipril at noon", "I take zolpidem at night", "I've stopped the zolpidem"],
+            "what do I take?",
+            {"I take ramipril at noon"},
+        ),
+        (
+            ["Tengo un loro que se llama Coco", "Tengo una gata que se llama Dot"],
+            "¿qué animales tengo?",
+            {"Tengo un loro que se llama Coco", "Tengo una gata que se llama Dot"},
+        ),
+        (["My flatmate is Bea", "I work with Gus"], "who do I live with?", {"My flatmate is Bea"}),
+    ],
+)
+def test_a_question_for_several_things_has_several_answers(
+    told: list[str], question: str, answers: set[str]
+) -> None:
+    candidates = with_closed([Candidate(text=one) for one in told])
+
+    assert {one.text for one in find_answers(question, candidates)} == answers

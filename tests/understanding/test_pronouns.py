@@ -24,6 +24,8 @@ from spade_llm.understanding.statements import read_message, statements_of
         # A contraction is no name, and the second word of a place neither.
         ("Memory clinic is at Oak Hospital", ["Memory clinic"]),
         ("They've got the flu at Ward Six", ["the flu"]),
+        # A name that looks like a verb.
+        ("My son Ned is six", ["my son Ned"]),
         # A clitic is no article.
         ("A mi perro lo pasea Nuria", ["mi perro", "Nuria"]),
     ],

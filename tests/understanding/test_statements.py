@@ -1009,7 +1009,7 @@ def test_a_pronoun_means_what_was_asked_for(messages: list[str], change: str, ho
         (
             ["I take aspirin at night and ramipril in the morning"],
             "they took me off ramipril",
-            ["They took me off ramipril", "I take aspirin at night"],
+            ["I take aspirin at night", "They took me off ramipril"],
         ),
         (
             ["I play hockey and tennis"],
