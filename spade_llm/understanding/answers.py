@@ -256,7 +256,7 @@ def find_answers(
         return _answers_otherwise(question, asked, candidates, least)
     ordered = _with_end_first(question, asked, scored)
     best, _, first = ordered[0]
-    if _STILL.search(question) and (news := _news_of(asked, first, candidates)):
+    if (still := _STILL.search(question)) and (news := _news_of(asked, still, first, candidates)):
         return [news, replace(first, is_earlier=True)]
     if _ALL.search(question):
         near = [one for points, _, one in ordered if points >= best - SMALL_PENALTY]
@@ -270,11 +270,11 @@ def find_answers(
 
 
 def _news_of(
-    asked: Question, first: Candidate, candidates: Sequence[Candidate]
+    asked: Question, still: re.Match[str], first: Candidate, candidates: Sequence[Candidate]
 ) -> Candidate | None:
     """The latest statement behind an answer that names what is asked about, by a word that the
     answer has, too: `do I still drive for Uber?` after `Uber has deactivated me`."""
-    named = (stems_of(asked.text) & stems_of(first.text)) - light() - _verbs_of(asked)
+    named = (stems_of(asked.text) & stems_of(first.text)) - light() - stems_of(still["verb"] or "")
     is_open = first in candidates and not first.is_closed
     behind = candidates[candidates.index(first) + 1 :] if is_open else ()
     return next(
@@ -288,13 +288,9 @@ def _news_of(
     )
 
 
-def _verbs_of(asked: Question) -> frozenset[str]:
-    verb = _ASKED_STILL.search(asked.text)
-    return stems_of(verb["verb"]) if verb else frozenset()
-
-
-_STILL = LazyPattern(r"\b(?:still|todav[ií]a|a[uú]n|sig(?:o|ue|uen|es)|seguimos)\b", _I)
-_ASKED_STILL = LazyPattern(r"\b(?:still|todav[ií]a|a[uú]n) (?P<verb>[\w'’-]+)", _I)
+_STILL = LazyPattern(
+    r"\b(?:(?:still|todav[ií]a|a[uú]n)(?: (?P<verb>[\w'’-]+))?|sig(?:o|ue|uen|es)|seguimos)\b", _I
+)
 
 
 def _with_same_time(

@@ -255,12 +255,12 @@ def with_both_told(sentence: str) -> str:
         (_AND_I_ES, r"\g<first>; yo \g<verb>o "),
         (_OWN_THING_ES, r"\g<first>; mi \g<noun> es "),
         (_AND_ONE, r"\g<first>; \g<head> \g<thing> "),
-        (_SAME_PREPOSITIONS, r"\g<first>; \g<head> "),
-        (_DAY_FIRST, r"\g<first>; \g<head> "),
-        (_PAYS, r"\g<first>; \g<head> "),
-        (_OWES, r"\g<first>; \g<head> "),
-        (_TWO_THINGS, r"\g<first>; \g<head> "),
-        (_TWO_THINGS_ES, r"\g<first>; \g<head> "),
+        (_SAME_PREPOSITIONS, _SAME_HEAD),
+        (_DAY_FIRST, _SAME_HEAD),
+        (_PAYS, _SAME_HEAD),
+        (_OWES, _SAME_HEAD),
+        (_TWO_THINGS, _SAME_HEAD),
+        (_TWO_THINGS_ES, _SAME_HEAD),
         (_NAME_BEFORE_VERB_ES, r"\g<first>; \g<name> "),
     ):
         for _ in range(MAX_TOLD):
@@ -271,6 +271,7 @@ def with_both_told(sentence: str) -> str:
     return sentence
 
 
+_SAME_HEAD = r"\g<first>; \g<head> "
 _BEHIND_FIRST = r"(?:,? and|,? but|,? while|,? y|,? pero|[,;]) "
 _SAME_NOUN = LazyPattern(
     rf"(?P<first>\b(?:my|our|(?:my |our )?\w+['’]s) (?P<noun>(?:[a-z-]+ )?[a-z-]+)"
@@ -365,13 +366,14 @@ _OWN_THING_ES = LazyPattern(
 """`El coche de mi mujer es un Arona y el mío un Sandero`."""
 
 
-def _two_things(head: str, thing: str, conjunction: str, told: Mapping[str, str]) -> LazyPattern:
-    """Pattern of two things behind one verb (`head`) of which the same is told. `told`: patterns of
-    what that is, by their names; the second thing has the one of the first."""
+def _two_things(head: str, thing: str, conjunction: str, details: Mapping[str, str]) -> LazyPattern:
+    """Pattern for a subject and verb (`head`) with two objects (`thing`) and a detail of the same
+    kind about each: `I have a dog called Rex and a cat called Milo`. `details`: patterns of the
+    kinds of detail, by name."""
     second = "(?!)"
-    for kind, one in told.items():
-        second = f"(?({kind}){one}|{second})"
-    first = "|".join(f"(?P<{kind}>{one})" for kind, one in told.items())
+    for kind, detail in details.items():
+        second = f"(?({kind}){detail}|{second})"
+    first = "|".join(f"(?P<{kind}>{detail})" for kind, detail in details.items())
     return LazyPattern(
         rf"(?P<first>(?:^|(?<=; ))(?P<head>{head}) {thing},?(?:{first}))(?:,? {conjunction}|,) "
         rf"(?={thing},?{second}(?:$|[,.!]| {conjunction} ))",
@@ -412,17 +414,17 @@ _TWO_THINGS_ES = _two_things(
     },
 )
 """`Juego al tenis los martes y al pádel los jueves`."""
+_AND_NEXT = r"(?:,? and|,? y|,)"
 _AND_ONE = LazyPattern(
     # Two accounts, not two appointments, are asked for together.
     rf"(?=[^;]*(?:\d|{WEEKDAYS}))"
     r"(?P<first>^(?P<head>(?:i|we)(?:['’]ve(?: got)?| have(?: got)?)|tengo|tenemos)"
     r" (?P<thing>(?:(?:an?|un|una) )?[\w-]+(?: (?!(?:with|at|in|on|for|con|en|el|para)\b)[\w-]+)?)"
     r" (?:with|at|in|on|for|con|en|el|para) [^,;]{2,40}?)"
-    r"(?:,? and|,? y|,) (?:one|otr[oa]) (?=(?:with|at|in|on|for|con|en|el|para) )",
+    rf"{_AND_NEXT} (?:one|otr[oa]) (?=(?:with|at|in|on|for|con|en|el|para) )",
     _I,
 )
 """`I have an appointment with the vet on Monday and one with the dentist on Friday`."""
-_AND_NEXT = r"(?:,? and|,? y|,)"
 _SAME_PREPOSITIONS = LazyPattern(
     r"(?P<first>(?:^|(?<=; ))(?P<head>(?!\w+ liv)(?:(?:i|we)(?:['’](?:ve|m|re))?|my \w+"
     r"|(?-i:[A-Z])\w+|(?:mi|nuestr[oa]) \w+)(?: [\w'’-]+){1,3}?"
@@ -445,14 +447,14 @@ _DAY_FIRST = LazyPattern(
 _SUM = r"[£$€]?\d\S*(?: \w+)?(?: (?:a|per|each|every|al|cada) \w+)?"
 _PAYS = LazyPattern(
     rf"(?P<first>(?:^|(?<=; ))(?P<head>(?:i|we) pay|pago|pagamos) {_SUM} (?:for|por|de)"
-    rf" (?:[\w-]+ ){{0,2}}[\w-]+)(?:,? and|,? y|,) (?={_SUM} (?:for|por|de) )",
+    rf" (?:[\w-]+ ){{0,2}}[\w-]+){_AND_NEXT} (?={_SUM} (?:for|por|de) )",
     _I,
 )
 """`I pay 12 for Netflix and 9 for Spotify`."""
 _OWES = LazyPattern(
     rf"(?P<first>(?:^|(?<=; ))(?P<head>i owe|(?:le )?debo) (?:(?:my )?[\w-]+ {_SUM}"
     rf"|{_SUM} al? (?:mi )?[\w-]+))"
-    rf"(?:,? and|,? y|,) (?=(?:my )?[\w-]+ [£$€]?\d|{_SUM} al? )",
+    rf"{_AND_NEXT} (?=(?:my )?[\w-]+ [£$€]?\d|{_SUM} al? )",
     _I,
 )
 """`I owe Josh 20 and Priya 35`."""

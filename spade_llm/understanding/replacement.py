@@ -375,7 +375,7 @@ def replaces(new: Statement, old: str) -> bool:
 def _are_on_other_days(new: Statement, old: str) -> bool:
     """Check whether two statements with the same beginning tell different things of different days:
     `I work at Greggs on Saturdays`, `I work at the library on Sundays`."""
-    if new.is_change or is_changed(new.text) or _begin_of(new.text) != _begin_of(old):
+    if _begin_of(new.text) != _begin_of(old) or new.is_change or is_changed(new.text):
         return False
     (days, one), (other_days, other) = (
         ({found[0].lower().rstrip("s") for found in _DAYS.finditer(text)}, _DAYS.sub("", text))

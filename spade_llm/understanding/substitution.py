@@ -693,8 +693,8 @@ def _day_of_month(new: str, old: str) -> str:
 
 
 def _without_owner(text: str, types: Spans) -> Spans:
-    """The typed values without the name of the owner or subject that a clause begins with (`Maya's
-    moved to Friday`), and of a person to whom something is done (`le he pagado a Iker`)."""
+    """The typed values without names that are no new value: of the owner or subject that a clause
+    begins with (`Maya's moved to Friday`), an indirect object, or a destination."""
     is_owner_first = OWNER_FIRST.match(text) is not None
     found = {
         kind: tuple(
@@ -713,8 +713,8 @@ _NO_VALUE = LazyPattern(
     r"|^(?!i\b|we\b|i['’])\S.*\b(?:promoted|transferred|relocated|packed .* and went|shifted) to $",
     _I,
 )
-"""What stands before a name that is no value: that of a person to whom something is done, or of the
-place to which another one went (`Bea's been promoted to Leeds`)."""
+"""Text before a name that is no new value: an indirect object (`le he pagado a Iker`), or a
+destination of another person (`Bea's been promoted to Leeds`)."""
 
 
 def _without_start(text: str, types: Spans) -> Spans:

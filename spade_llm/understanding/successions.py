@@ -343,6 +343,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         # "Mum still doesn't know": nothing of her is over.
         return ""
     # "Ava can't have milk" ends nothing of a list in which she is named.
+    is_exchange = not ended and has_changed(text)
     is_bare_denial = is_negated(ended) and not (_ENDS.search(ended) or features(ended).is_ended)
     is_bare = not named and not is_negated(ended) and bool(_BARE_END.search(ended))
     # "My phone's gone, left it on the bus": the phone.
@@ -387,7 +388,7 @@ def _announced(text: str, ended: str, every: Sequence[str], known: Sequence[str]
         and (not is_of_another(text, one) or _names_subject(ended, one))
         and not named & concepts_of(one) <= kin() < named | kin()
         and not named <= _owners(one)
-        and (ended or has_changed(text) or not _shares_being_only(named, one))
+        and (ended or is_exchange or not _shares_being_only(named, one))
         and not (is_bare_denial and _shares_subject_only(ended, named, one))
         and (ended or (is_head(named, one) and not features(one).is_ended))
         and not (named & concepts_of(one) <= _HOME and is_of_other_home(text, one))
@@ -486,7 +487,8 @@ def ending(text: str, earlier: str) -> list[Statement]:
     told = with_topic(text, earlier) if told == text else told
     if _PARTLY.search(text):
         return [Statement(text=text, is_change=True)]
-    named = value_key(ended_thing(ended_part(REASON.sub("", text))))
+    thing = ended_thing(ended_part(REASON.sub("", text)))
+    named = value_key(thing)
     subject = leading_noun(text)
     # "Ben moved out of the flat" after "I share it with Ben and Tom".
     named |= value_key(subject.text) if subject and subject.is_named else frozenset()
@@ -510,13 +512,14 @@ def ending(text: str, earlier: str) -> list[Statement]:
                 Statement(text=rest, is_change=True, replaced=earlier),
             ]
     whole = Statement(text=told[:1].upper() + told[1:], is_change=True, replaced=earlier)
-    over = stems_of(ended_thing(ended_part(REASON.sub("", text)))) - light()
-    if not (part := _part_of_list(earlier, over)):
+    parts = _list_parts(earlier)
+    over = _part_that_is_over(parts, stems_of(thing) - light())
+    if over is None:
         return [whole]
-    over_now = Statement(text=text, is_change=True)
-    rest = _without_part(*part)
+    ended = Statement(text=text, is_change=True)
+    rest = _without_part(earlier, parts, over)
     # If the list cannot be shortened, it stays: rather told twice than lost.
-    return [over_now, *([Statement(text=rest, is_change=True, replaced=earlier)] if rest else [])]
+    return [ended, *([Statement(text=rest, is_change=True, replaced=earlier)] if rest else [])]
 
 
 _PARTLY = LazyPattern(
@@ -530,27 +533,30 @@ _CLAUSE_WORDS = LazyPattern(
     _I,
 )
 _OTHER_ITEM = LazyPattern(r"(?:otr[oa]|one) ", _I)
-_ITEM_BEGIN = LazyPattern(
-    r"(?:an?|the|my|our|some|una?|el|la|los|las|mis?|unos|unas|at|in|on|with|for|to|con|en|al?|de)\b",
-    _I,
-)
+_ARTICLES = r"an?|the|my|our|some|una?|el|la|los|las|mis?|unos|unas"
+_ITEM_BEGIN = LazyPattern(rf"(?:{_ARTICLES}|at|in|on|with|for|to|con|en|al?|de)\b", _I)
+_ITEM_ARTICLE = LazyPattern(rf"(?:{_ARTICLES})$", _I)
 
 
-def _part_of_list(text: str, over: frozenset[str]) -> tuple[list[str], int] | None:
-    """The parts of a statement that lists things behind its verb, and the number of the one that is
-    over (`over`, stems of its words); None if it lists none, or not one more than the others is."""
+def _list_parts(text: str) -> list[str]:
+    """Parts of a statement that lists things behind its verb, the first with what stands before the
+    list; empty if it lists none."""
     parts = _LIST_BORDER.split(text)
-    if not _AND.search(text) or any(map(_CLAUSE_WORDS.search, parts[1:])):
-        return None
+    return [] if not _AND.search(text) or any(map(_CLAUSE_WORDS.search, parts[1:])) else parts
+
+
+def _part_that_is_over(parts: Sequence[str], over: frozenset[str]) -> int | None:
+    """Number of the part that has most of the stems of the thing that is over; None if none or more
+    than one has."""
     shares = [len(over & stems_of(one)) for one in parts]
-    most = max(shares)
-    return (parts, shares.index(most)) if most and shares.count(most) == 1 else None
+    most = max(shares, default=0)
+    return shares.index(most) if most and shares.count(most) == 1 else None
 
 
-def _without_part(parts: list[str], number: int) -> str:
-    """The statement without one part of its list; empty if what stands before the first part cannot
-    be told apart from it."""
-    joined = " y " if _SPANISH_LIST.search(" ".join(parts)) else " and "
+def _without_part(text: str, parts: Sequence[str], number: int) -> str:
+    """The statement without one part of its list; empty if what stands before the list cannot be
+    told apart from the first part."""
+    joined = " and " if " and " in text else " y "
     if number:
         left = [one for at, one in enumerate(parts) if at != number]
     else:
@@ -568,12 +574,6 @@ def _is_begin(word: str, begin: str) -> bool:
     """Check whether an item may begin with a word, if the next one begins with `begin`: both with
     the same preposition, or both with an article."""
     return word == begin or bool(_ITEM_ARTICLE.match(word) and _ITEM_ARTICLE.match(begin))
-
-
-_ITEM_ARTICLE = LazyPattern(r"(?:an?|the|my|our|some|una?|el|la|los|las|mis?|unos|unas)$", _I)
-_SPANISH_LIST = LazyPattern(
-    r"\b(?:el|la|los|las|una?|en|con|del?|mis?|tengo|tenemos)\b|[áéíóúñ]", _I
-)
 
 
 def _without_item(text: str, item: str, others: Sequence[str]) -> str:

@@ -140,6 +140,10 @@ def test_each_of_several_things_is_a_fact(text: str, statements: list[str]) -> N
         ),
         (["I keep ducks and geese", "I sold half the ducks"], "I keep ducks and geese"),
         (
+            ["Tenemos dos hijos: Bruno, de 7 años, y Nora, de 4", "Ya no llevo a Bruno a judo"],
+            "Bruno tiene 7 años",
+        ),
+        (
             ["I work at Lidl on Mondays", "I work at the zoo on Sundays"],
             "I work at Lidl on Mondays",
         ),

@@ -53,7 +53,7 @@ def test_noun_phrases_are_found(statement: str, nouns: list[str]) -> None:
         (["I'm doing a course"], "I love it", "course"),
         # Of two that fit, the one that was spoken of last.
         (["Our son is three", "We have a ferret called Dot"], "she bit the postman", "ferret Dot"),
-        # What is taken or driven is no being; who is taken along is one.
+        # A thing that is taken or driven is no being; a person who is taken along is one.
         (["My son takes Zocor", "My mum takes Plavix 75"], "he lives in Bray", "my son"),
         (["Mi hijo toma Zocor", "Mi tía conduce un Ibiza"], "él vive en Vigo", "mi hijo"),
         (["My son rows", "My mum takes Ole to school"], "he lives in Bray", "Ole"),

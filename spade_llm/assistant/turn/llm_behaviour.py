@@ -179,7 +179,7 @@ class LLMBehaviour(Behaviour):
         self.strategy.discard(conversation.messages)
 
     async def on_start(self) -> None:
-        """Rules are compiled before the first message needs them."""
+        """Compile the rules before the first message needs them."""
         if self._revision is not None:
             start_compiling()
 
