@@ -108,6 +108,8 @@ MAX_REPLIED_CHARS = 1000
 """
 _SPANISH_NAMES = {"memory": "memoria", "documents": "documentos", "tools": "herramientas"}
 _PAUSE = "The model's server asks for a pause of {}; I answer after it."
+COMPILE_AFTER_S = 1.0
+"""Seconds from the start of the assistant until the rules are compiled."""
 LIST_DEADLINE_S = 2.0
 """Deadline for listing the shared tools, in seconds, as for recall: an offline tool agent delays a
 turn no longer."""
@@ -179,9 +181,10 @@ class LLMBehaviour(Behaviour):
         self.strategy.discard(conversation.messages)
 
     async def on_start(self) -> None:
-        """Compile the rules before the first message needs them."""
+        """Compile the rules before the first message needs them, and not during the start, which it
+        would delay by 0.4 s."""
         if self._revision is not None:
-            start_compiling()
+            asyncio.get_running_loop().call_later(COMPILE_AFTER_S, start_compiling)
 
     async def run(self) -> None:
         """Turns begin with messages (assistant/chat/service.py); between them conversations
