@@ -145,13 +145,21 @@ _SPANISH_ACCENT = re.compile(
     r"|(?<!\w)(?!caf|clich|fianc|pass|pat|ros|saut|touch)[a-zñ]{2,}é(?!\w)"
 )
 """`Natación`, `empecé`; not names, nor English words from French (`café`)."""
-_SPANISH_A = re.compile(r"\b[aA] (?=(?:las?|los|el|mis?|sus?|tus?|una?)\b|[A-ZÁÉÍÓÚÑ][a-záéíóúñ])")
+_SPANISH_A = re.compile(r"\b[aA] (?=(?:las?|los|el|mis?|sus?|tus?|una?)\b|[A-ZÀ-Þ][a-zß-ÿ])")
 """The preposition, which looks like the English article."""
+
+
+_ENGLISH_NAME = re.compile(
+    r"^(?:Ella|Una|Di|Al)(?=['’]s\b| (?:is|was|has|gave|got|went|came|took|quit"
+    r"|\w{2,}[^aious]s|\w{2,}ed)\b)"
+)
+"""Names before an English verb, which are Spanish words, too."""
 
 
 def language_of(*texts: str) -> str:
     """`es` or `en`, by the first text that tells; English if none does."""
     for text in texts:
+        text = _ENGLISH_NAME.sub("", text)
         words = re.findall(r"\w+", fold_accents(text))
         if words == ["yo"]:
             # A greeting: nobody writes only `I` in Spanish.

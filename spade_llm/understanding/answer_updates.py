@@ -532,6 +532,13 @@ def _has_other_value(asked: Question, new: str, old: str) -> bool:
     shared = {*names, *(one.concepts & other.concepts - general() - light() - TIMES)}
     if not shared & (asked.names | asked.concepts | names):
         return False
+    beings = [one for one in map(leading_noun, (new, old)) if one and one.is_being]
+    if beings or other.beings:
+        # Of a person, anything may be told: when Ann plays tennis is no birthday.
+        named = " ".join([*asked.names, *(one.text for one in beings)])
+        shared -= value_key(named) | concepts_of(named) | one.subject | other.subject
+        if not shared:
+            return False
     is_same_habit = bool(HABIT.search(new) and HABIT.search(old))
     return len(shared) > 1 or is_same_habit or bool(_FOLLOWS.search(new))
 
@@ -627,7 +634,10 @@ def may_follow(asked: Question, new: Candidate, old: str) -> bool:
         return True
     named = stems_of(asked.text) & stems_of(old) - light()
     is_half = 2 * len(named & stems_of(new.text)) >= len(named) > 0
-    is_about_it = 2 * len(found) >= len(wanted) > 0 or (not wanted and bool(asked.names & words))
+    is_about_it = 2 * len(found) >= len(wanted) > 0 or (
+        # Where Emma lives is no news of Emma's boyfriend.
+        not wanted and bool(asked.names & words) and asked.concepts & other.beings <= one.concepts
+    )
     is_about_it = is_about_it or (is_half and bool(found))
     kinds = asked.expected or {ValueType.DAY, ValueType.TIME, ValueType.NUMBER, ValueType.COLOUR}
     has_other = any(_has_other(one, other, kind) for kind in kinds)

@@ -116,7 +116,7 @@ _MARRIED = LazyPattern(
     r"|\btied the knot\b|\bnos (?:hemos )?casa(?:mos|do)\b|\bme (?:he )?cas(?:é|ado)\b",
     _I,
 )
-_EX = LazyPattern(r"\b(?:(?:my|mi) ex|ex de m[ií])\b(?! (?-i:[A-ZÁÉÍÓÚÑ]))", _I)
+_EX = LazyPattern(r"\b(?:(?:my|mi) ex|ex de m[ií])\b(?! (?-i:[A-ZÀ-Þ]))", _I)
 _NO_LONGER = LazyPattern(r"\b(?:ya no|no longer|any ?more)\b", _I)
 _OWN_TASTE = LazyPattern(
     r"^(?!.*(?:\bwould (?:like|love)|['’]d (?:like|love)|\b(?:looks?|feels?|sounds?) like|used to))"
@@ -656,7 +656,7 @@ def _names_of_beings(texts: Iterable[str], beings: frozenset[str]) -> frozenset[
 
 _NAMES_BEHIND = LazyPattern(
     r"\b(?P<noun>[^\W\d_]+),? (?:(?:called|named|que se llaman?|se llaman?|llamad[oa]s?) )?"
-    r"(?P<names>(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:(?:, | and |, and | y | e )(?-i:[A-ZÁÉÍÓÚÑ])\w+)*)\b",
+    r"(?P<names>(?-i:[A-ZÀ-Þ])\w+(?:(?:, | and |, and | y | e )(?-i:[A-ZÀ-Þ])\w+)*)\b",
     _I,
 )
 """Names behind the noun of a being."""
@@ -875,7 +875,7 @@ _ASKS_OF = LazyPattern(
     rf"|(?:el|la) (?P<thing2>[\w ]{{3,40}}?) del? (?P<owner2>{BEARER}))[?\s]*$"
     r"|^[¿\s]*(?:a |de |en )?(?:qu[eé]|cu[aá]nt[oa]s?|d[oó]nde|cu[aá]ndo|c[oó]mo)"
     rf"(?: [\w-]+){{0,2}}? (?:{DOES_SPANISH}"
-    rf"(?: (?-i:[a-záéíóúñ]+))? (?P<subject2>{BEARER})"
+    rf"(?: (?-i:[a-zß-ÿ]+))? (?P<subject2>{BEARER})"
     r"|(?P<subject3>(?:me )?(?:soy|estoy|voy|[^\W\d_]{3,}o))"
     r"(?: (?:un |una |el |la )?[\w-]+)?)[?\s]*$",
     _I,
@@ -929,7 +929,7 @@ def _small_names(asked: Question, candidates: Sequence[Candidate]) -> frozenset[
 
 _BEHIND_BEING = LazyPattern(
     r"\b(?:my|our|mi|nuestr[oa]) (?P<noun>[^\W\d_]+) "
-    rf"(?P<name>(?!{FINITE}\b)(?-i:[a-záéíóúñ])[^\W\d_]+(?<!ed)(?<!ing)(?<![^s]s))\b",
+    rf"(?P<name>(?!{FINITE}\b)(?-i:[a-zß-ÿ])[^\W\d_]+(?<!ed)(?<!ing)(?<![^s]s))\b",
     _I,
 )
 """A word behind the noun of a being, which is no verb."""

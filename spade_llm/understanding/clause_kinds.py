@@ -246,7 +246,7 @@ REMEMBER = LazyPattern(
 _TOLD_TO_KEEP = LazyPattern(
     r"^(?:i|we|i['’]\w+|we['’]\w+|(?:my|our|the|mis?|nuestr[oa]s?|el|la|los|las) .*"
     r"\b(?:is|are|was|has|have|es|son|est[aá]n?|tiene)|tengo|vivo|soy|estoy|me|nos"
-    r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:['’]s [\w ]{1,30})? (?:is|has|[a-z]{3,}s|es|tiene))\b \S",
+    r"|(?-i:[A-ZÀ-Þ])\w+(?:['’]s [\w ]{1,30})? (?:is|has|[a-z]{3,}s|es|tiene))\b \S",
     _I,
 )
 """Content of a request to remember that is told, and not asked for."""
@@ -598,7 +598,7 @@ _UNREAL = LazyPattern(
     r"|(?:iba|[ií]bamos) a \w+[aei]r(?:me|nos|lo|la)?\b.* pero\b.{0,20}\b(?:nada|no)\b"
     r"|^i (?:doubt|never said|used to think|thought)(?: that)? (?:i|my|we|our|the|(?-i:[A-Z])\w+)\b"
     r"|^(?:nobody|no one) (?:said|says)\b"
-    r"|^once (?:my|our|the|he|she|they|(?-i:[A-ZÁÉÍÓÚÑ])\w+)\b(?=[^,]* (?:are|has|have|\w+s)\b)"
+    r"|^once (?:my|our|the|he|she|they|(?-i:[A-ZÀ-Þ])\w+)\b(?=[^,]* (?:are|has|have|\w+s)\b)"
     r"(?![^,]*\b(?:was|went|met|had)\b)"
     r"|^once (?:i|we) (?!\w+ed\b|was\b|were\b|went\b|met\b|had\b|saw\b|did\b|got\b"
     r"|knew\b|won\b|lost\b|ate\b|broke\b|fell\b|ran\b|told\b|said\b|found\b|made\b|took\b"
@@ -690,7 +690,7 @@ _SMALL_TALK_PHRASE = (
     r"|true|wrong|interesting|amazing|awesome|all|fine|ok(?:ay)?|enough|perfect|helpful|correct"
     r"|lovely|it|weird)"
     r"|(?:it['’]s )?(?:only )?me again|yo otra vez|soy yo"
-    r"|soy (?:yo|(?-i:[A-ZÁÉÍÓÚÑ])\w+) (?:otra vez|de nuevo)"
+    r"|soy (?:yo|(?-i:[A-ZÀ-Þ])\w+) (?:otra vez|de nuevo)"
     r"|(?:buen[oa]s d[ií]as )?(?:nos )?d[eé] dios"
     r"|(?:(?:quede|vaya) (?:usted )?con dios|buen[oa]s (?:d[ií]as|tardes|noches) tenga usted)"
     r"|que (?:est[eé]s?|tengas?|pases?|(?:te|le|os|les) vaya) [^\W\d_]+(?: [^\W\d_]+){0,2}"
@@ -759,7 +759,7 @@ _OWN_SPANISH = LazyPattern(
     r"(?:soy|estoy|tengo|vivo|voy|hago|s[eé]|he|hemos|somos|tenemos|vamos|estamos|fui|tuve"
     r"|estuve|hice|puedo|quiero"
     r"|mi|mis|nuestr[oa]s?|gustan?|encantan?|llamo|duele|duelen|toca|(?!tiempo|vuelo|precio"
-    r"|horario)[a-záéíóúñ]{2,}(?:o|é|í"
+    r"|horario)[a-zß-ÿ]{2,}(?:o|é|í"
     r"|aba|ía|amos|emos|imos|ábamos|íamos))\b"
     r"(?=[\s,]+\S)|^(?:me|nos) (?!gusta que|parece)\w+(?:n|[oó]|a|e)\b\s+\S"
     r"|^¡?(?:por fin |al fin )?(?:he|hemos) \w+(?:ado|ido|to|cho) \S"
@@ -821,6 +821,7 @@ FINITE = (
     r"|sat|saw"
     r"|slept|spent|spoke|stole|taught|thought|wore|wrote|might|must|should|shall"
     r"|brought|lent|caught|led|fed|lost|found|threw|stood|swam|rode|kept|hid"
+    r"|quit|split up|ate|drank|drew|heard|understood|tore|woke|enjoys?|knits|skis|surfs|fosters"
     r"|left|met|meets|eats?|drinks?|drives?|wears?|calls?|called|named|turn(?:s|ed)|weighs?"
     r"|prefers?"
     r"|teaches|sleeps?|barks?|thinks?|\w+ed"
@@ -845,7 +846,7 @@ _OTHERS = LazyPattern(
     r"|^(?!(?:they|he|she|it|we|you)\b)(?-i:[A-Z])\w+"
     r"(?: (?-i:[A-Z])[\w'’]+| finally| just| already)* (?:rang|called|phoned|texted"
     r"|wrote|visited|died|left|retired)[\s.!]*$"
-    r"|^(?:(?:mi|nuestr[oa]) \w+(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?|(?-i:[A-ZÁÉÍÓÚÑ])\w+) (?:ya )?"
+    r"|^(?:(?:mi|nuestr[oa]) \w+(?: (?-i:[A-ZÀ-Þ])\w+)?|(?-i:[A-ZÀ-Þ])\w+) (?:ya )?"
     r"(?:se (?:ha |han )?\w{3,}(?:ó|aron|ieron|ado|ido)|(?:ha |han )?(?:muri|fallec|dimit|renunci"
     r"|lleg|volv)"
     r"\w*)[\s.!]*$"
@@ -955,7 +956,7 @@ _ELLIPTIC = (
     ),
     (
         LazyPattern(
-            r"^[a-záéíóúñ]{3,}(?:ina|ol|[aá]n|pril|azol|ona|mida|xina"
+            r"^[a-zß-ÿ]{3,}(?:ina|ol|[aá]n|pril|azol|ona|mida|xina"
             r"|pam) de \d{1,4}(?: ?mg)?(?!\d| euros| pesos)",
             _I,
         ),
@@ -991,7 +992,7 @@ _ELLIPTIC = (
     (
         LazyPattern(
             r"^(?:fan|madre|padre|abuel[oa]|vecin[oa]|hij[oa]) del? "
-            r"|^de (?-i:[A-ZÁÉÍÓÚÑ])\w+ de toda",
+            r"|^de (?-i:[A-ZÀ-Þ])\w+ de toda",
             _I,
         ),
         "Soy",

@@ -222,7 +222,7 @@ _DONE_TO_SPEAKER = LazyPattern(
 _FIRST_PERSON = LazyPattern(
     r"\b(?:i|i['’]\w+|we|we['’]\w+|me|yo|soy|estoy|tengo|vivo|voy|he|hemos|somos|tenemos)\b", _I
 )
-_TWO_SUBJECTS = LazyPattern(r"^(?:[A-ZÁÉÍÓÚÑ]\w+|my \w+|mi \w+) (?:and I|y yo)\b(?=\s+\S)")
+_TWO_SUBJECTS = LazyPattern(r"^(?:[A-ZÀ-Þ]\w+|my \w+|mi \w+) (?:and I|y yo)\b(?=\s+\S)")
 """`Lola and I broke up`: no clause ends before the second subject."""
 _QUESTION_SPLIT = LazyPattern(
     r"[,;]?\s+(?:and |but |so |y |pero )?(?=(?:what|where|when|who|which|how|can you|could you"
@@ -257,16 +257,16 @@ _SECOND_VERB_ES = LazyPattern(
     rf"^(?P<first>(?P<subject>(?:(?:mi|nuestr[oa]|el|la) (?!(?:{WEEKDAYS}|\d|semana|mes|a[ñn]o"
     r"|d[ií]a|fin|pr[oó]xim[oa]|domingo|tarde|noche|ma[ñn]ana)\b)[\w-]+"
     r"(?: (?:mayor|menor|median[oa]|peque[ñn][oa]|de (?:arriba|abajo|al lado|enfrente)))?"
-    r"(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?|(?!(?:ayer|hoy|anoche|ma[ñn]ana|luego|despu[eé]s)\b)"
-    r"(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+)(?:, [^,;]{2,30},)?)"
+    r"(?: (?-i:[A-ZÀ-Þ])\w+)?|(?!(?:ayer|hoy|anoche|ma[ñn]ana|luego|despu[eé]s)\b)"
+    r"(?-i:[A-ZÀ-Þ])[a-zß-ÿ]+)(?:, [^,;]{2,30},)?)"
     r" (?:(?:no|ya|ahora|se|les?|l[ao]s?) )*(?!(?:dice|dijo)\b)"
     rf"(?:{THIRD_SPANISH}|[^\W\d_]{{3,}}ó)"
     r"(?: (?!(?:que|si|cuando|porque|para|y|e)\b)[^\s;,]+)+)(?:,? y|,)"
     r" (?P<rest>(?!se (?:ha )?jubil|qued[óa] (?:en )?\S*\d)"
     r"(?!(?:se )?(?:(?:ha|han) (?:entrado|venido|llegado|nacido|salido|aparecido|muerto)"
-    r"|viene|llega|entra|nace|sale)n? (?:una?|mis?|el|la|los|las|otr[oa]|(?-i:[A-ZÁÉÍÓÚÑ])))"
-    r"(?!(?:ahora|ya) (?:est[aá]|vive|va|viene|trabaja) (?-i:[A-ZÁÉÍÓÚÑ]))"
-    r"(?!(?:ahora|ya) (?:me|nos) [^\W\d_]+[ae] (?:el|la|los|las|mis?) [\w-]+ (?-i:[A-ZÁÉÍÓÚÑ]))"
+    r"|viene|llega|entra|nace|sale)n? (?:una?|mis?|el|la|los|las|otr[oa]|(?-i:[A-ZÀ-Þ])))"
+    r"(?!(?:ahora|ya) (?:est[aá]|vive|va|viene|trabaja) (?-i:[A-ZÀ-Þ]))"
+    r"(?!(?:ahora|ya) (?:me|nos) [^\W\d_]+[ae] (?:el|la|los|las|mis?) [\w-]+ (?-i:[A-ZÀ-Þ]))"
     r"(?:por lo visto |adem[aá]s |luego |despu[eé]s )?"
     rf"(?:(?:no|ya|ahora|tambi[eé]n|se|les?|l[ao]s?) )*(?:{THIRD_SPANISH}|[^\W\d_]{{3,}}ó(?!\w)"
     r"|(?<=se )[^\W\d_]{3,}[ae]n?"
@@ -315,7 +315,7 @@ _FIRST_PERSON_ES = r"(?:{})(?= \S)".format(
 )
 _SUBJECT_NOUN = (
     rf"(?!{_TIME_FIRST})(?:{_NOUN_WITH_ARTICLE}"
-    r"|(?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)?)"
+    r"|(?-i:[A-ZÀ-Þ])[\w'’-]+(?: (?-i:[A-ZÀ-Þ])[\w'’-]+)?)"
 )
 _ENGLISH_CLAUSE = (
     rf"(?:i|we)(?:['’]\w+)? \S|mine(?:['’]s| is| was) \S"
@@ -337,8 +337,8 @@ _SPANISH_CLAUSE = (
     rf"|un[ao])"
     r" (?:\d|del?\b|que\b|nuev)|(?:unos )?\d[\d.,]* ?(?:€|euros|pesos|soles|al|por|[.,;]|$)))"
     r"|(?:no |ya |tambi[eé]n |l[ao]s? |les? |me |nos )*(?-i:(?!(?:(?:mili|micro|kilo)?gramos|tramos"
-    r"|extremos|primos|ramos|remos|estamos en paz|estamos a mano)\b)[a-záéíóúñ]{2,}[aei]mos)(?= \S)"
-    r"|a (?:mis? [\w-]+|(?-i:[A-ZÁÉÍÓÚÑ])\w+),? (?:no |ya )?les? [^\W\d_]{2,}"
+    r"|extremos|primos|ramos|remos|estamos en paz|estamos a mano)\b)[a-zß-ÿ]{2,}[aei]mos)(?= \S)"
+    r"|a (?:mis? [\w-]+|(?-i:[A-ZÀ-Þ])\w+),? (?:no |ya )?les? [^\W\d_]{2,}"
     rf"|(?:al? )?(?:el|la|los|las|mis?) [^\W\d_]+ l[ao]s? (?:(?:me|nos) )?{_THIRD_PERSON_ES}"
 )
 _NOW_FIRST_ES = (
@@ -487,7 +487,7 @@ _HAD_CHILD = LazyPattern(
     r"\b(?:tuvo|ha tenido|espera) (?:a )?(?:una?|la|el|al) (?:beb[eé]|ni[ñn][oa]|nen[ea]|hij[oa])$",
     _I,
 )
-_NAME_ONLY = re.compile(r"(?!Mi\b|Nuestr|El\b|La\b)[A-ZÁÉÍÓÚÑ]\w+$")
+_NAME_ONLY = re.compile(r"(?!Mi\b|Nuestr|El\b|La\b)[A-ZÀ-Þ]\w+$")
 
 
 def split_clauses(text: str) -> tuple[Clause, ...]:
@@ -652,7 +652,7 @@ def _is_imagined(clause: Clause) -> bool:
 
 _INTRODUCTION = LazyPattern(
     r"^(?:(?:hi|hello|hey|ok(?:ay)?|so|hola|buenas|pues)\b[,.! ]*)?"
-    r"(?P<name>(?P<verb>i['’]?m|i am|my name is|soy|me llamo) (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+),? "
+    r"(?P<name>(?P<verb>i['’]?m|i am|my name is|soy|me llamo) (?-i:[A-ZÀ-Þ])[\w'’-]+),? "
     r"(?:and |y )?(?P<age>\d{1,3})(?: years old| a[ñn]os)?"
     r"(?:(?:,| and| y) (?:and |y )?(?P<rest>[^\W\d_][^,]{2,60}))?[.!]*$",
     _I,

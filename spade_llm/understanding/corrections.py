@@ -22,6 +22,7 @@ from spade_llm.understanding.replacement import (
     YEAR,
     YEAR_DIGITS,
     have_different_owners,
+    have_other_predicates,
     household_of,
     is_named_aside,
     is_of_another,
@@ -202,8 +203,8 @@ _EXCHANGED = LazyPattern(
     r"|en lugar del?) (?P<old3>[^,;]{1,40}),"
     r" (?P<new3>.{1,40})$"
     # "Instead of Hugo we're calling him Bruno".
-    r"|\b(?:instead of|rather than|en vez de|en lugar de) (?P<old5>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+),?"
-    r"(?: (?-i:[a-záéíóúñ])[\w'’-]*){1,5} (?P<new5>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)\W*$"
+    r"|\b(?:instead of|rather than|en vez de|en lugar de) (?P<old5>(?-i:[A-ZÀ-Þ])[\w-]+),?"
+    r"(?: (?-i:[a-zß-ÿ])[\w'’-]*){1,5} (?P<new5>(?-i:[A-ZÀ-Þ])[\w-]+)\W*$"
     r"|\b(?:quit(?:ó|aron|ado)|took (?:me|her|him) off|stopped) (?:(?:the|el|la|mi|my|her|his) )?"
     r"(?P<old6>[\w-]{4,}) (?:y|and) (?:(?:me|le|les) )?(?:ha |han )?(?:dio|dieron|dado|puso"
     r"|pusieron"
@@ -231,7 +232,7 @@ _EXCHANGED = LazyPattern(
 _TIME_BEHIND = LazyPattern(TIME_BEHIND, _I)
 _IS_OF_ANOTHER = LazyPattern(
     r"^(?P<new>[^,;]{2,40})[,;] (?P<rest>(?:the|el|la) (?P<old>[\w-]+) "
-    r"(?:is|was|es|era|belongs to) (?:my|our|his|her|de|del|(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+['’]s)\b.*)$",
+    r"(?:is|was|es|era|belongs to) (?:my|our|his|her|de|del|(?-i:[A-ZÀ-Þ])[\w-]+['’]s)\b.*)$",
     _I,
 )
 """A value, and whose the one is that was told: `a Seat Ibiza, the Corsa is my sister's`."""
@@ -239,7 +240,7 @@ CHANGE_WORDS = LazyPattern(
     r"\b(?:(?:has|have|had|is|are|was|were|been|being|get|gets|got|getting|be)\b ?)*"
     r"(?:(?:had|have|need|want) to )?(?:mov(?:e|ed|ing)(?! to (?-i:[A-Z]))|chang\w+"
     r"|switch\w*|reschedul\w+|postpon\w+|push\w*|swapp\w*|brought|put|shift\w*|delay\w*|rais\w+|upped|lowered|increas\w+|reduc\w+|dropp?\w*"
-    r"|bump\w*|(?:gone|went|goes)(?! to (?-i:[A-ZÁÉÍÓÚÑ]))"
+    r"|bump\w*|(?:gone|went|goes)(?! to (?-i:[A-ZÀ-Þ]))"
     r"|turn(?:\w+|(?= \d))|made|cut|started|began)\b"
     r"(?: (?:back|forward|up|down|over|on))*"
     r"|\b(?:back|forward)(?: (?:by )?(?:an?|one|two|three|\d+) (?:day|week|hour|month)s?)?"
@@ -271,8 +272,8 @@ _VERB = LazyPattern(
     r"\b(?:i|we|they|he|she|has|have|had|can|could|will|was|were|been|['’]ve) "
     r"(?:(?:only|just|now|been|got|already|be) )*(?P<en>[a-z]{3,})"
     r"|\b(?P<past>\w{3,}(?:ed|é|ó|aron|ieron|amos|imos))\b"
-    r"|\b(?:(?:me|nos|se) )?(?:he|ha|han|hemos) (?P<es>[a-záéíóúñ]{3,})(?=\s)"
-    r"|\b(?:me|nos|se) (?P<es2>[a-záéíóúñ]{3,})(?=\s)",
+    r"|\b(?:(?:me|nos|se) )?(?:he|ha|han|hemos) (?P<es>[a-zß-ÿ]{3,})(?=\s)"
+    r"|\b(?:me|nos|se) (?P<es2>[a-zß-ÿ]{3,})(?=\s)",
     _I,
 )
 """Verb of a clause, which says less of its topic than its nouns."""
@@ -302,7 +303,7 @@ _MOVES = LazyPattern(
     _I,
 )
 """Another value is chosen."""
-_NEXT_WORD = LazyPattern(r" (?P<word>(?-i:[a-záéíóúñ])[\w-]{2,})(?!['’])")
+_NEXT_WORD = LazyPattern(r" (?P<word>(?-i:[a-zß-ÿ])[\w-]{2,})(?!['’])")
 _PHRASE_BEGIN = LazyPattern(
     r"\b(?:an?|the|my|our|una?|el|(?:de|en|con|es) la|mi|nuestr[oa]) "
     r"(?:(?!(?:is|are|was|were|es|son|era)\b)[^\W\d_][\w-]* ){1,3}$",
@@ -616,9 +617,7 @@ def _names_other(text: str, latest: str) -> bool:
     return bool(_NAME_FIRST.match(latest)) or (is_called and "name" not in features(latest).topic)
 
 
-_NAME_FIRST = re.compile(
-    r"(?:[A-ZÁÉÍÓÚÑ][\w.-]+ )?[A-ZÁÉÍÓÚÑ][\w-]+(?:['’]s| is| has| ha| está| se) "
-)
+_NAME_FIRST = re.compile(r"(?:[A-ZÀ-Þ][\w.-]+ )?[A-ZÀ-Þ][\w-]+(?:['’]s| is| has| ha| está| se) ")
 """A statement about a being that it names first."""
 
 
@@ -757,7 +756,7 @@ _NO_VALUE = LazyPattern(r"^no (?P<value>\S+(?: \S+){0,2})$", _I)
 """A correction in the manner of chats, without a comma: `no 35`."""
 
 
-_OWN_NAMED = LazyPattern(r"\b(?:my|our|mi|nuestr[oa]) [\w-]+,? (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+$", _I)
+_OWN_NAMED = LazyPattern(r"\b(?:my|our|mi|nuestr[oa]) [\w-]+,? (?-i:[A-ZÀ-Þ])[\w-]+$", _I)
 """A relative of the speaker, with a name: `my dad, Clive`."""
 
 
@@ -958,7 +957,7 @@ def _whole_name(text: str, span: tuple[int, int]) -> tuple[int, int]:
 
 
 _AT_PLACE = LazyPattern(r"\b(?:at|in|en) (?:an?|the|una?|el|la) $", _I)
-_LIST_END = LazyPattern(r" (?:and|y) (?:i|me|yo)$|,[^,]+ (?:and|y|e) (?-i:[A-ZÁÉÍÓÚÑ])\w+$", _I)
+_LIST_END = LazyPattern(r" (?:and|y) (?:i|me|yo)$|,[^,]+ (?:and|y|e) (?-i:[A-ZÀ-Þ])\w+$", _I)
 """`…, Tim, Ann and me`: a list goes on."""
 _ARTICLE_BEFORE = LazyPattern(r"\b(?:an?|the|una?|el|la) $", _I)
 
@@ -1078,7 +1077,7 @@ def _types_without_change(bare: str, text: str) -> Spans:
 
 
 _COMES_NOW = LazyPattern(
-    r"^(?:(?:ahora|ya) )?(?:viene|va|entra|llega|vuelve|trabaja|juega|canta|vive) (?-i:[A-ZÁÉÍÓÚÑ])"
+    r"^(?:(?:ahora|ya) )?(?:viene|va|entra|llega|vuelve|trabaja|juega|canta|vive) (?-i:[A-ZÀ-Þ])"
     r"\w+$",
     _I,
 )
@@ -1180,9 +1179,7 @@ _OTHER_OF_KIND = LazyPattern(
     r"^(?:and |y )?(?:my|our|the|mis?|nuestr[oa]|el|la) (?:other|second|otr[oa]|segund[oa])\b", _I
 )
 """Another one beside the one that is known: `my other grandmother lives in York`."""
-_ABOUT_NAMED = LazyPattern(
-    r"^(?:on|about|re|regarding|sobre|lo de) (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+[.:]?$", _I
-)
+_ABOUT_NAMED = LazyPattern(r"^(?:on|about|re|regarding|sobre|lo de) (?-i:[A-ZÀ-Þ])[\w-]+[.:]?$", _I)
 """A topic of which the next sentence gives the value: `scratch that on Luis. Fort Riley`."""
 
 
@@ -1247,7 +1244,7 @@ def _restated_noun(
         if ValueType.NAME in types and of_one.is_ended:
             # "The new dog is called Tim" does not say that Tim died, as Rex did.
             continue
-        if gives_name_beside(text, one):
+        if gives_name_beside(text, one) or have_other_predicates(text, one):
             continue
         changed = without_known(bare, types, one)
         if not changed or not changed.keys() & values_in_place_of(bare, changed, one).keys():

@@ -68,6 +68,11 @@ _ENDED = LazyPattern(
     r"|(?:(?<=['’]m )|(?<=\bam )|(?<=['’]s )|(?<=\bis )|(?<=\bcame )|(?<=\bcome ))"
     r"(?:now )?off(?= (?:the|my|his|her) (?!hook|bus|train|plane|phone|ward|grid|market|record|top"
     r"|mark|back|list|ground|road|wall|table|leash|lead)\w)"
+    r"|c[ao]me off(?= (?!duty|work|season|peak|guard|course|worse|best|well|badly|second|lightly"
+    r"|easily|there|here|with|from|without|like)[a-z]{4,}"
+    r"(?:$|[,.;!]| (?:in|now|last|this|two|a|at)\b))"
+    r"|(?:(?<=['’]m )|(?<=\bam )|(?<=['’]s )|(?<=\bis ))off(?= (?!work|school|duty|sick|home|again"
+    r"|today|until)[a-z]{4,} (?:now|completely|for good)\b)"
     r"|moved (?:away|on)|(?:had|have|got)(?= (?:my|the|that|our) (?:[\w-]+ ){1,3}removed\b)"
     r"|(?:shav(?:ed?|ing)|cut|chopped|lopped)(?= (?:my|the|that|our) (?:[\w-]+ ){1,3}off\b)"
     r"|let(?= (?:my|the|our) (?:[\w-]+ ){1,3}lapse\b)"
@@ -116,7 +121,7 @@ _ENDED = LazyPattern(
     r"|se (?:me |nos )?(?:ha )?escap(?:ó|aron|ado)"
     r"|les? (?:di|dimos|he dado|hemos dado)(?= (?:el|la|mi|nuestr[oa]) (?!clave|contrase|pin"
     r"|c[oó]digo|n[uú]mero|direcci|correo|raz[oó]n|noticia|receta|enhorabuena)"
-    r"[\w-]+ al? (?:mi|una?|la|su|(?-i:[A-ZÁÉÍÓÚÑ])\w+)\b)"
+    r"[\w-]+ al? (?:mi|una?|la|su|(?-i:[A-ZÀ-Þ])\w+)\b)"
     r"|(?:ha|he) colgado(?= (?:el|la|los|las) (?!tel[eé]fono|ropa|llamada|cuadro|foto))"
     r"|separ(?:é|ado|amos)"
     r"|divorci\w+)(?!\w)",
@@ -156,7 +161,7 @@ _ASIDE = LazyPattern(
     _I,
 )
 _NAMED_PLACE = LazyPattern(
-    r"(?<=\b(?:at|en) )(?:(?-i:[A-ZÁÉÍÓÚÑ])\w+(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)*"
+    r"(?<=\b(?:at|en) )(?:(?-i:[A-ZÀ-Þ])\w+(?: (?-i:[A-ZÀ-Þ])\w+)*"
     r"|(?:the|an?|my) (?:[\w-]+ ){0,2}[\w-]+)",
     _I,
 )
@@ -262,7 +267,7 @@ _CHANGE = LazyPattern(
     r"|se (?:ha |han )?(?:pas(?:ó|o|aron|ado)|mov(?:ió|ido)|corri[óo])(?= (?:al?|para|hasta)\b)"
     r"|(?:me|nos) (?:han )?contrat\w+|hired|they(?:['’]ve)? put"
     r"|(?:moved|switched|swapped|shunted|bumped)"
-    r" (?:me|us|him|her|them)|nuev[oa](?! (?-i:[A-ZÁÉÍÓÚÑ]))|dej[eé]|dejado|(?:aplaz|posterg)\w+"
+    r" (?:me|us|him|her|them)|nuev[oa](?! (?-i:[A-ZÀ-Þ]))|dej[eé]|dejado|(?:aplaz|posterg)\w+"
     r"|retras\w+"
     r"|adelant\w+|roto"
     r"|rompimos)\b",

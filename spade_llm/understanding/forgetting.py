@@ -192,7 +192,7 @@ _BEHIND = LazyPattern(
     r"(?:please )?(?:take|delete|remove|get|drop|lose|forget|wipe)\b.{0,15}$"
     r"|^de (?P<about>(?:lo|eso|esto) (?:de|del|que) [^:]{3,60}?),? olv[ií]date\b.{0,30}$"
     r"|^no quiero que quede (?:nada|rastro) de (?P<rest>[^:,]{2,40}?)(?: ac[aá]| aqu[ií])?$"
-    r"|^a (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])\w+) (?:ya )?no me l[aeo] (?:vuelvas a )?(?:nombr|mencion"
+    r"|^a (?P<name>(?-i:[A-ZÀ-Þ])\w+) (?:ya )?no me l[aeo] (?:vuelvas a )?(?:nombr|mencion"
     r"|record)\w+.*$",
     _I,
 )
@@ -326,7 +326,7 @@ _TOLD_YOU = LazyPattern(
     r"(?P<topic>(?:my|our|the|(?:lo |eso )del?(?: la)?|el|la|los|las|mi|nuestr[oa]) (?:(?!in\b"
     r"|on\b|here\b"
     r"|aqu[ií]\b)[\w'’-]+ ?){1,4}"
-    r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+(?: (?:and|y) (?-i:[A-ZÁÉÍÓÚÑ])\w+)*(?:['’]s(?: [\w-]+){1,3})?)",
+    r"|(?-i:[A-ZÀ-Þ])\w+(?: (?:and|y) (?-i:[A-ZÀ-Þ])\w+)*(?:['’]s(?: [\w-]+){1,3})?)",
     _I,
 )
 """Things that should not have been told: `it's silly to keep the safe code in a chat`."""
@@ -335,7 +335,7 @@ _ABOUT_THEM = LazyPattern(r"\babout (?:him|her|them)$|^(?:him|her)$", _I)
 _SEE_NO_MORE = LazyPattern(r"\b(?:ever again|again|any ?more|nunca m[aá]s|m[aá]s)$", _I)
 _ELLIPTIC = LazyPattern(r"^(?:el|la|los|las) (?=del? )", _I)
 """`La del banco`, behind what names the noun: `no debería dar claves`."""
-_CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÁÉÍÓÚÑ][\w-]+(?: [A-ZÁÉÍÓÚÑ][\w-]+)*")
+_CAPITAL = re.compile(r"(?<=\s)(?!I\b)[A-ZÀ-Þ][\w-]+(?: [A-ZÀ-Þ][\w-]+)*")
 _YOUR_MEMORY = r"(?:tus?|your) (?:memoria|recuerdos|notas|memory|notes|records)"
 _OF_MEMORY = LazyPattern(rf"^(?:(?:de|from|out of) )?{_YOUR_MEMORY}$", _I)
 _ANYWHERE = LazyPattern(r"(?:^|\s)(?:(?:in )?here|anywhere|at all|(?:por )?aqu[ií])[\s.!]*$", _I)
@@ -404,7 +404,7 @@ _UNTOLD = LazyPattern(
 """`Pretend I never told you`, behind what is meant."""
 _NAMED = LazyPattern(
     r"\b(?i:my|our|mi|nuestr[oa]) (?P<noun>\w+)(?:(?: is|['’]s| es)?(?: called| named)?| se llama)"
-    r" (?P<name>[A-ZÁÉÍÓÚÑ]\w+)"
+    r" (?P<name>[A-ZÀ-Þ]\w+)"
 )
 
 
@@ -572,7 +572,7 @@ def _words_of_topic(parts: Sequence[str]) -> str:
 
 _OBJECT = LazyPattern(
     r"\b(?:the|my|our|his|her|their|that|this|el|la|los|las|mis?|del|nuestr[oa]s?|es[aeo]s?)"
-    r" (?!(?:way|one|goes?|is|was|de|que|del)\b)[^\W\d_]{3}|(?<=\w )(?-i:[A-ZÁÉÍÓÚÑ])\w{2}",
+    r" (?!(?:way|one|goes?|is|was|de|que|del)\b)[^\W\d_]{3}|(?<=\w )(?-i:[A-ZÀ-Þ])\w{2}",
     _I,
 )
 """What a clause is about, with its article, or a name."""
@@ -590,7 +590,7 @@ _OUTRIGHT = LazyPattern(
 
 _SAID_TO_OTHERS = LazyPattern(
     r"^(?!(?:sorry|oops|please|hey|look|listen|perd[oó]na?|oye|mira|uy)\b)"
-    r"(?-i:[A-ZÁÉÍÓÚÑ])\w+, (?:no |don['’]t )"
+    r"(?-i:[A-ZÀ-Þ])\w+, (?:no |don['’]t )"
     r"|^[\w'’]+, (?:me|le|les|nos) (?:dij|dic|contest|grit)\w+"
     r"|, (?:me|le|les|nos) (?:dijo|dije|dice|digo|contest[oó]|grita|gritaba)\b"
     r"|, (?:i|he|she|they) says?\b"
@@ -674,7 +674,7 @@ _TO_OTHERS = LazyPattern(
     r"\b(?:told|tells?|asked|asks|(?<!i )said|says?|saying|advised|begged|reckons|dijo|dice|dicen"
     r"|digo|pidi[oó]|pide|aconsej\w+|contest[oó]|gritaba|grita|escribi[oó]|wrote|texted)\b"
     r"(?! (?:you|te)\b)(?!.*\b(?:your|here|tu memoria)\b)"
-    r"|^(?-i:[A-ZÁÉÍÓÚÑ])\w+, no\b",
+    r"|^(?-i:[A-ZÀ-Þ])\w+, no\b",
     _I,
 )
 """Speech of others, or to them."""
@@ -829,7 +829,7 @@ def _request(rest: str, before: str, *, is_explicit: bool) -> ForgetRequest | No
     is_all = bool(_ALL_ABOUT.match(rest))
     topic = _INTRODUCTION.sub("", rest) if is_all else _THAT.sub("", rest)
     return ForgetRequest(
-        topic=re.sub(r"^a (?=mi\b|[A-ZÁÉÍÓÚÑ])", "", topic.strip(" ?")) or rest,
+        topic=re.sub(r"^a (?=mi\b|[A-ZÀ-Þ])", "", topic.strip(" ?")) or rest,
         kept=kept,
         is_all=is_all,
         is_everything=bool(_EVERYTHING.match(rest)),

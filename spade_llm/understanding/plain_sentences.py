@@ -134,7 +134,7 @@ def replacement_of(plain: str) -> Callable[[re.Match[str]], str]:
     return told
 
 
-_NAMED = r"(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ][\w-]*"
+_NAMED = r"(?-i:[A-ZÀ-Þ])[a-zß-ÿ][\w-]*"
 
 
 def with_relatives(sentence: str) -> str:
@@ -286,9 +286,9 @@ _SAME_NOUN_OWN = LazyPattern(
     _I,
 )
 _SAME_NOUN_ES = LazyPattern(
-    rf"(?P<first>\b(?P<noun>(?:el|la) [a-záéíóúñ]+) de (?:{_NAMED}|(?:mi )?[a-záéíóúñ]+) es "
+    rf"(?P<first>\b(?P<noun>(?:el|la) [a-zß-ÿ]+) de (?:{_NAMED}|(?:mi )?[a-zß-ÿ]+) es "
     r"[^,;]{1,40}?)"
-    rf"{_BEHIND_FIRST}(?:el|la) de (?P<owner>{_NAMED}|mi [a-záéíóúñ]+|[a-záéíóúñ]+(?= (?:el|es) ))"
+    rf"{_BEHIND_FIRST}(?:el|la) de (?P<owner>{_NAMED}|mi [a-zß-ÿ]+|[a-zß-ÿ]+(?= (?:el|es) ))"
     r"(?:,| es)? ",
     _I,
 )
@@ -304,7 +304,7 @@ the slides on Monday`."""
 _GAPPED_ES = LazyPattern(
     r"(?P<first>^(?:el|la|mi|nuestr[oa]) [^,;]{2,40}? (?P<verb>es|son|est[aá]n?)"
     r" (?:el|a las?|en|una?) [^,;]{2,30}?)(?:,? y|,) (?P<second>(?:el|la|los|las|mi|nuestr[oa])"
-    rf" (?!{WEEKDAYS}|d[ií]a)[a-záéíóúñ]+(?: de (?:la |mi )?\w+)?) (?=(?:el|a las?|en|una?) )",
+    rf" (?!{WEEKDAYS}|d[ií]a)[a-zß-ÿ]+(?: de (?:la |mi )?\w+)?) (?=(?:el|a las?|en|una?) )",
     _I,
 )
 _OTHER_ONE = LazyPattern(
@@ -325,41 +325,41 @@ _TWO_RELATIVES_ES = LazyPattern(
     _I,
 )
 _TWO_NAMED_ES = LazyPattern(
-    rf"(?P<first>^mi [a-záéíóúñ]+(?: [a-záéíóúñ]+)? se llama {_NAMED}),? y"
-    rf" (?P<second>(?:mi|la|el) [a-záéíóúñ]+) (?={_NAMED}(?:$|,))",
+    rf"(?P<first>^mi [a-zß-ÿ]+(?: [a-zß-ÿ]+)? se llama {_NAMED}),? y"
+    rf" (?P<second>(?:mi|la|el) [a-zß-ÿ]+) (?={_NAMED}(?:$|,))",
     _I,
 )
 """`Mi hijo mayor se llama Bruno y la pequeña Carlota`."""
 _TWO_BEINGS = LazyPattern(
-    r"(?P<first>^(?:mi [a-záéíóúñ]+ (?:mayor|menor|peque[ñn][oa]|median[oa])|mi [a-záéíóúñ]+"
-    r"|my (?:older |younger |eldest |youngest |big |little )?[a-z]+|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+)"
+    r"(?P<first>^(?:mi [a-zß-ÿ]+ (?:mayor|menor|peque[ñn][oa]|median[oa])|mi [a-zß-ÿ]+"
+    r"|my (?:older |younger |eldest |youngest |big |little )?[a-z]+|(?-i:[A-ZÀ-Þ])[a-zß-ÿ]+)"
     r" (?P<verb>se llama|calza|tiene|toma|conduce|mide|pesa|usa|va|juega|toca|estudia|hace"
     r"|come|es|vive|trabaja"
     r"|is|has|takes|drives|wears|plays|goes|does|studies|eats|weighs)"
-    r" (?:(?P<name>(?-i:(?=[A-ZÁÉÍÓÚÑ])))"
+    r" (?:(?P<name>(?-i:(?=[A-ZÀ-Þ])))"
     r"|(?P<begin>\d|(?:un|una|en|al?|de|el|la|los|las|an?|the|in|at|to|size) ))"
     r"[^,;]{0,40}?)(?:,? y|,? and|,)"
-    r" (?P<second>(?:la|el) (?:mayor|menor|peque[ñn][oa]|median[oa])|mi [a-záéíóúñ]+|my [a-z]+"
-    r"|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+) "
-    r"(?(name)(?-i:(?=[A-ZÁÉÍÓÚÑ]))|(?=(?P=begin)|\d|(?:al?|del?) ))",
+    r" (?P<second>(?:la|el) (?:mayor|menor|peque[ñn][oa]|median[oa])|mi [a-zß-ÿ]+|my [a-z]+"
+    r"|(?-i:[A-ZÀ-Þ])[a-zß-ÿ]+) "
+    r"(?(name)(?-i:(?=[A-ZÀ-Þ]))|(?=(?P=begin)|\d|(?:al?|del?) ))",
     _I,
 )
 """`Álvaro calza un 33 y Daniela un 29`: a verb that the second leaves out."""
 _OWN_FIRST_ES = LazyPattern(
-    r"(?P<first>^mi (?P<own>[a-záéíóúñ]+) es [^,;]{1,40}?)(?:,? y|,) "
-    rf"(?P<noun>el|la) de (?P<owner>mi [a-záéíóúñ]+|{_NAMED})(?: es|,)? "
-    r"(?=(?:el|la|los|un|una|en|de) |\S*\d|(?-i:[A-ZÁÉÍÓÚÑ]))",
+    r"(?P<first>^mi (?P<own>[a-zß-ÿ]+) es [^,;]{1,40}?)(?:,? y|,) "
+    rf"(?P<noun>el|la) de (?P<owner>mi [a-zß-ÿ]+|{_NAMED})(?: es|,)? "
+    r"(?=(?:el|la|los|un|una|en|de) |\S*\d|(?-i:[A-ZÀ-Þ]))",
     _I,
 )
 """`Mi matrícula es 4417 KLM y la de mi marido 9052 JBR`."""
 _AND_I_ES = LazyPattern(
-    r"(?P<first>^(?:mi [a-záéíóúñ]+|(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+) (?P<verb>trabaj|estudi|tom|toc)a"
+    r"(?P<first>^(?:mi [a-zß-ÿ]+|(?-i:[A-ZÀ-Þ])[a-zß-ÿ]+) (?P<verb>trabaj|estudi|tom|toc)a"
     r" (?P<begin>en|de|el|la|un|una) [^,;]{2,40}?) y yo (?=(?P=begin) )",
     _I,
 )
 """`Mi mujer trabaja en Correos y yo en Renfe`."""
 _OWN_THING_ES = LazyPattern(
-    r"(?P<first>^(?:el|la) (?P<noun>[a-záéíóúñ]+) de (?:mi )?[^\W\d_]+ es [^,;]{2,40}?)"
+    r"(?P<first>^(?:el|la) (?P<noun>[a-zß-ÿ]+) de (?:mi )?[^\W\d_]+ es [^,;]{2,40}?)"
     r"(?:,? y|,) (?:el m[ií]o|la m[ií]a)(?: es|,)? ",
     _I,
 )
@@ -402,7 +402,7 @@ _TWO_THINGS = _two_things(
 _TWO_THINGS_ES = _two_things(
     r"(?:(?:para|en|este|esta) (?:[\w-]+ ){1,3}?)?(?:tengo|tenemos|hay|tomo|juego|hago|doy|voy"
     r"|pago|toco)"
-    rf"|(?:mi [a-záéíóúñ]+|{_NAMED}) (?:tiene|toma|juega|hace|va|da)",
+    rf"|(?:mi [a-zß-ÿ]+|{_NAMED}) (?:tiene|toma|juega|hace|va|da)",
     rf"(?!(?:yo|me|se|ella|él|luego|es|son)\b)(?:[\w-]+ ){{0,3}}[\w-]+(?:, {_NAMED})?",
     "y",
     {
@@ -481,7 +481,7 @@ _WISH_TO_BE_REMINDED = LazyPattern(
 )
 """Requests for no more than to keep the statement before them."""
 _PITIED = LazyPattern(
-    r"^(?:(?:poor|dear)(?: old)?|(?:el |la )?pobre(?:cit[oa])?(?: de)?) (?=(?-i:[A-ZÁÉÍÓÚÑ])\w)", _I
+    r"^(?:(?:poor|dear)(?: old)?|(?:el |la )?pobre(?:cit[oa])?(?: de)?) (?=(?-i:[A-ZÀ-Þ])\w)", _I
 )
 _NAMED_BEHIND = LazyPattern(
     r"(?P<thing>\b(?:(?:an?|my|our) (?:[\w-]+ )?[\w-]+|some(?:one|body) new)),? (?:and )?"
@@ -500,7 +500,7 @@ _DIAGNOSED = LazyPattern(
     r"|^(?:el|la|mi|nuestr[oa]) (?:m[eé]dic[oa]|doctora?|pediatra|dentista|veterinari[oa]"
     r"|enfermer[oa]|comadrona|\w+[oó]log[oa]) (?:(?:me |nos )?ha dicho|dice|dijo|confirma) que "
     r"(?!.*\b(?:deber[ií]a|podr[ií]a|tal vez|quiz[aá]s?|si)\b)"
-    r"(?P<es>(?:tengo|soy|estoy|ya no|mi \w+|(?-i:[A-ZÁÉÍÓÚÑ])\w+ (?:tiene|es|est[aá]|ya no)) .+)$",
+    r"(?P<es>(?:tengo|soy|estoy|ya no|mi \w+|(?-i:[A-ZÀ-Þ])\w+ (?:tiene|es|est[aá]|ya no)) .+)$",
     _I,
 )
 """A doctor's finding is a fact, unlike what others only say."""
@@ -512,6 +512,6 @@ _PUT_ON = LazyPattern(
 """A medicine or shift that others have put the speaker on, behind what they ended."""
 _NAMED_BEHIND_ES = LazyPattern(
     r"(?P<thing>\b(?:una?|mi|nuestr[oa]) (?:[\w-]+ )?[\w-]+?)(?P<more> (?:que|con) [^,;]{3,30})?,"
-    r" (?:y )?se llama (?P<name>(?:(?-i:El|La|Los|Las) (?-i:[A-ZÁÉÍÓÚÑ])|(?!l[ao]s?\b|un))\w+)",
+    r" (?:y )?se llama (?P<name>(?:(?-i:El|La|Los|Las) (?-i:[A-ZÀ-Þ])|(?!l[ao]s?\b|un))\w+)",
     _I,
 )

@@ -24,6 +24,7 @@ from spade_llm.understanding.vocabulary import (
     sex_of,
     things,
     typed_values,
+    value_key,
     values_of_part,
 )
 from spade_llm.understanding.wording import SPANISH_FIRST_PERSON, past_verb
@@ -64,6 +65,20 @@ _THIRD_VERB = LazyPattern(
     r"|les? (?:gusta|encanta)n?)\b",
     _I,
 )
+_OF_LAST = LazyPattern(
+    r"^(?:(?:no|ya|tambi[eé]n|ahora|siempre|nunca) )*(?:toca (?:el|la|los|las) (?:piano|guitarra"
+    r"|viol[ií]n|flauta|bater[ií]a|bajo|saxo\w*|trompeta|chelo|violonchelo|clarinete|arpa|ukelele"
+    r"|acorde[oó]n|tambor|teclado|[oó]rgano)"
+    r"|saca (?:muy )?(?:buen|mal)[oa]s|(?:fuma|colecciona|monta|anda|nada|corre|lee|baila|pinta"
+    r"|cocina|usa|vende|ronca|ladra|entrena|dibuja|teje|cose|viaja|conduce|maneja|adora|detesta"
+    r"|padece|sufre|calza|toma|reparte|arregla|pesca|patina|esqu[ií]a|vota|reza)(?:$| (?!l[ao]s? "
+    r"(?!lunes|martes|mi[eé]rcoles|jueves|viernes|s[aá]bados|domingos)|el |est[eao]|nota))"
+    r"|(?:se )?(?:aprob|suspend|gan|perd|vend|compr|romp|dej|cambi|mud|cas|divorci|licenci|gradu"
+    r"|sac|encontr|consigu|adopt|empez|conoc|estudi|trabaj|jubil|apunt|torc|promet|separ|fich|public"
+    r"|oper|tatu)i?ó \w)",
+    _I,
+)
+"""Spanish verb without a subject: the being that the last statement begins with is meant."""
 _OF_BEFORE = LazyPattern(
     r"^(?:no |ya |tambi[eé]n |ahora |luego )?(?:se )?(?:entra|(?:gan|consigui|compr|dej|empez"
     r"|encontr|aprob|vendi|pidi|abri|termin|acab|sac|firm|alquil|adopt)ó|[^\W\d_]{3,}(?<!r)ó"
@@ -74,20 +89,20 @@ _OF_BEFORE = LazyPattern(
 """Spanish verb without a subject: the clause before it in the message names that, or the object."""
 _PLURAL_VERB = LazyPattern(r"^(?:no |ya |tambi[eé]n |ahora |se |les? )*[^\W\d_]+n\b", _I)
 _SUBJECT_BEHIND = LazyPattern(
-    r"^(?:no |ya |tambi[eé]n |ahora )?(?:se )?(?:(?:ha|han) )?(?:muert|muri|ven|vin|lleg|nac|march"
-    r"|ido|vuelt|volv|escap|perd|ca[ií]d|cay|jubil|cas|va|viene)\w*"
-    r" (?:(?-i:[A-ZÁÉÍÓÚÑ])|mis? |nuestr|el |la |los |las )"
+    r"^(?:no |ya |tambi[eé]n |ahora )?(?:se )?(?:(?:ha|han) )?(?:muert|muri|ven(?!d)|vin|lleg|nac"
+    r"|march|ido|vuelt|volv|escap|perd|ca[ií]d|cay|jubil|cas|va|viene)\w*"
+    r" (?:(?-i:[A-ZÀ-Þ])|mis? |nuestr|el (?!\d)|la |los |las )"
     r"|^(?:no |ya )?se (?:ha|han) (?:suspend|aplaz|posterg|cancel|anul|retras|adelant|acab|termin"
     r"|rot"
     r"|abiert|cerrad)\w* (?:el|la|los|las|lo|mis?|un|una) "
-    r"|^(?:ya |ahora )*(?:est[aá]|vive|va|viene|trabaja|duerme) (?-i:[A-ZÁÉÍÓÚÑ])"
+    r"|^(?:ya |ahora )*(?:est[aá]|vive|va|viene|trabaja|duerme) (?-i:[A-ZÀ-Þ])"
     r"|^(?:ya |ahora )*(?:me|nos|les?) [^\W\d_]+[aen] (?:el|la|los|las|mis?) [\w-]+"
-    r" (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+$"
+    r" (?-i:[A-ZÀ-Þ])[\w-]+$"
     r"|^(?:me )?(?:dice|dijo|cuenta) (?!que\b)(?:\w+ ){1,4}que\b",
     _I,
 )
 """A verb before its subject: `se ha muerto Trasto`."""
-_IS_NAME = LazyPattern(r"^(?:no |ahora |ya )*(?:es|se llama) (?-i:[A-ZÁÉÍÓÚÑ])", _I)
+_IS_NAME = LazyPattern(r"^(?:no |ahora |ya )*(?:es|se llama) (?-i:[A-ZÀ-Þ])", _I)
 _IMPERSONAL = LazyPattern(
     r"^(?:no |tambi[eé]n |ahora )?(?:ha|est[aá]|es) (?:muy |ya |todo )*(?:llov|nev|granizad|tronad"
     r"|hech|habid|sid|nublad|oscur|tarde|temprano|pronto|hora|verdad|cierto|igual|mejor|que|lunes"
@@ -117,7 +132,7 @@ _PRONOUN = LazyPattern(
 its object implies is taken for one, too: `my sister is called Ana, we meet on Sundays`."""
 _TO_THEM = LazyPattern(r"^(?:(?:ya|ahora|tambi[eé]n|no) )*(?P<le>le) ", _I)
 _DOUBLED = LazyPattern(
-    r"le \w.*? a (?:(?-i:[A-ZÁÉÍÓÚÑ])|(?:mi|la|el|nuestr[oa]|un|una|don|do[ñn]a)\b"
+    r"le \w.*? a (?:(?-i:[A-ZÀ-Þ])|(?:mi|la|el|nuestr[oa]|un|una|don|do[ñn]a)\b"
     r"|(?!l[ao]s\b)[^\W\d_]{4,}\b)|le \w.*? al \w",
     _I,
 )
@@ -192,7 +207,7 @@ _WORD = LazyPattern(r"[\w'’-]+|[^\w\s]")
 _NAME = LazyPattern(
     r"(?<![\w'’])(?!(?:My|We|It|He|In|On|At|To|Of|Or|If|As|By|An|So|No|Is|Do|Me|Us|Up|Dr|Mr|Ms|El"
     r"|La|Mi|Se|Te|Yo|Tu|Su|En|De|Al|Un|Lo|Le|Ya|S[ií]|Es|Va|Ha|Ni|Él|Tú|OK)\b)"
-    r"[A-ZÁÉÍÓÚÑ][a-záéíóúñ]+"
+    r"[A-ZÀ-Þ][a-zß-ÿ]+"
 )
 _ABOUT_IT = LazyPattern(r"^(?:its|it['’]s|it is)\b(?!.*\b(?:i|my|we|our)\b)", _I)
 _UNRESOLVED = LazyPattern(
@@ -247,12 +262,12 @@ _NOT_MEANT = LazyPattern(
 _HAVE = LazyPattern(r"(?:tengo|tenemos|tiene|hay)$", _I)
 _PERSON = LazyPattern(
     r"(?:man|lady|guy|bloke|chap|lad|lass|kid|girl|boy|hombre|mujer|chic[oa]|señora?|tip[oa])"
-    r"(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?$",
+    r"(?: (?-i:[A-ZÀ-Þ])\w+)?$",
     _I,
 )
 """Nouns of people of whom nothing else is known: `the boiler man`."""
 _BARE_ADVERB = LazyPattern(r"\w+(?:ly|mente)$", _I)
-_SPANISH_OWNER = LazyPattern(r"\b(?:mi|nuestr[oa]|una?|llama|tengo|tenemos)\b", _I)
+_SPANISH_OWNER = LazyPattern(r"\b(?:mi|nuestr[oa]|(?-i:una?)|llama|tengo|tenemos)\b", _I)
 _OWN_NOUN = LazyPattern(r"\b(?:my|our|mi|nuestr[oa]) [\w-]+", _I)
 _SPECIFIED = LazyPattern(
     r",? (?:(?:el|la) (?:del?|que)|(?:from|at) [\w'’ ]+ (?:is|has|was|got)|next door|upstairs"
@@ -260,9 +275,9 @@ _SPECIFIED = LazyPattern(
     _I,
 )
 """Says which bearer of a name is meant: rather another one than the one that was spoken of."""
-_THERE = LazyPattern(r"(?<=[a-záéíóúñ] )(?:there|all[ií]|ah[ií])\b(?! (?:is|are|was))", _I)
+_THERE = LazyPattern(r"(?<=[a-zß-ÿ] )(?:there|all[ií]|ah[ií])\b(?! (?:is|are|was))", _I)
 _PLACE_NAME = LazyPattern(
-    r"\b(?:in|at|from|en|de) (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w'’-]+)*", _I
+    r"\b(?:in|at|from|en|de) (?-i:[A-ZÀ-Þ])[\w'’-]+(?: (?-i:[A-ZÀ-Þ])[\w'’-]+)*", _I
 )
 _FROM = LazyPattern(r"^(?:from|(?P<es>de)) ", _I)
 _FOLLOW_UP = LazyPattern(
@@ -299,7 +314,7 @@ _OF_ANOTHER = LazyPattern(
 )
 """The question before it, asked of somebody else or of another day: `and Emma?`."""
 _WEEKDAY = LazyPattern(rf"\b(?:{WEEKDAYS})\b", _I)
-_ASKED_NAME = LazyPattern(r"(?<=[\w,] )(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]+\b")
+_ASKED_NAME = LazyPattern(r"(?<=[\w,] )(?-i:[A-ZÀ-Þ])[a-zß-ÿ]+\b")
 MAX_FOLLOWED = 5
 """Maximum number of questions in a row of which each follows the one before it."""
 _ASKED_IT = LazyPattern(
@@ -350,6 +365,10 @@ def noun_phrases(statement: str) -> tuple[Mention, ...]:
         if is_thing and _CALLED.search(statement[thing.start : name.start]):
             # "Our gym is called Fit Zone" names no person.
             found[number] = replace(name, is_being=False)
+        elif (
+            thing.is_being and not name.sex and _CALLED.search(statement[thing.start : name.start])
+        ):
+            found[number] = replace(name, sex=thing.sex)
     return tuple(found)
 
 
@@ -544,6 +563,9 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
     noun = concepts_of(words[0] if _SPANISH_ARTICLE.match(article) else words[-1])
     is_of_being = bool(noun & beings) or not noun & (things() | _OCCASIONS)
     is_of_being = is_of_being and not _JOB.search(head)
+    if _SPANISH_ARTICLE.match(article) and _THING_OF.match(text):
+        # "El coche de mi hermana" is no sister.
+        is_of_being, head = bool(noun & (beings | {"pet"})), words[0]
     is_known_being = bool(concepts & beings and is_of_being) or bool(_PERSON.search(text))
     return Mention(
         text=f"{article} {text}" if is_own or article in ("the", "el", "la") else text,
@@ -563,6 +585,7 @@ def _mention(text: str, *, start: int, article: str, is_subject: bool) -> Mentio
     )
 
 
+_THING_OF = LazyPattern(r"(?!(?:mayor|menor|median|peque|beb)\w*)[\w-]+ (?:del?|de (?:la|mi)) ", _I)
 _JOB = LazyPattern(r"\b(?:job|career|occupation|trabajo|oficio|profesi[oó]n)$", _I)
 """A job is no being, as a plumber is."""
 _RELATIVES = LazyPattern(
@@ -681,7 +704,7 @@ def _perhaps_person(statement: str, sex: str) -> tuple[str, str]:
     return (unknown.text, statement) if unknown else ("", "")
 
 
-_OWNER_NAMED = re.compile(r"(?<=\w )(?P<owner>[A-ZÁÉÍÓÚÑ][\w-]+)['’]s ")
+_OWNER_NAMED = re.compile(r"(?<=\w )(?P<owner>[A-ZÀ-Þ][\w-]+)['’]s ")
 
 
 def _is_of_subject(text: str, pronoun: re.Match[str]) -> bool:
@@ -764,9 +787,7 @@ def _named(noun: str, statement: str) -> str:
         role = _NAMED_ROLE.match(statement)
         return f"{role['role'].lower()} {noun}" if role and role["name"] == noun else noun
     noun_there = re.escape(noun)
-    one = (
-        rf"{_TITLE_BEFORE}?[A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+(?: [A-ZÁÉÍÓÚÑ][\wáéíóúñ-]+)*(?: \(\d{{1,2}}\))?"
-    )
+    one = rf"{_TITLE_BEFORE}?[A-ZÀ-Þ][\wáéíóúñ-]+(?: [A-ZÀ-Þ][\wáéíóúñ-]+)*(?: \(\d{{1,2}}\))?"
     more = rf"(?: (?:and|y|e) {one})?" if noun.endswith("s") else ""
     name = rf"(?P<name>(?-i:{one}{more}))(?!['’\w])"
     found = re.search(
@@ -812,7 +833,8 @@ def with_person(text: str, known: Sequence[str], before: str = "") -> str:
         kind = str(said.lastgroup) if said else ""
         noun = antecedent(pronoun["pronoun"], _told_before(text, before, kind, known), text)[0]
     else:
-        return _with_null_subject(text, before, known)
+        owned = _with_owner(text, _told_before(text, before, "any", known))
+        return owned or _with_null_subject(text, before, known)
     if not noun or _is_speaking_thing(text, noun):
         return text
     noun = noun[:1].upper() + noun[1:]
@@ -831,7 +853,7 @@ _BIRTHDAY_OF = LazyPattern(
     r"(?P<owner>(?:(?:my|our) [\w-]+(?: (?-i:[A-Z])\w+)?"
     r"|(?-i:[A-Z])\w+))['’]s (?:\d+\w* )?birthday"
     r"|(?:(?:ayer|hoy|el \w+) )?(?:fue|es) el cumple(?:años)? de (?P<owner_es>(?:mi [^\W\d_]+ )?"
-    r"(?-i:[A-ZÁÉÍÓÚÑ])\w+|mi [^\W\d_]+)",
+    r"(?-i:[A-ZÀ-Þ])\w+|mi [^\W\d_]+)",
     _I,
 )
 """`It was Ellie's birthday yesterday, she's 7 now`: Ellie."""
@@ -858,6 +880,8 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
     is_of_earlier = bool(_THIRD_VERB.match(text))
     if _IMPERSONAL.match(text) or _SUBJECT_BEHIND.match(text):
         return text
+    if not before and known and not is_of_earlier and is_said_of_last(text, known[-1]):
+        return _joined(_with_name(noun_phrases(known[-1])[0].text, known[-1]), text)
     if not (is_of_before or is_of_earlier):
         return text
     if (born := _BIRTHDAY_OF.match(before)) and born["owner_es"] and is_of_earlier:
@@ -893,11 +917,45 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
     return _joined(noun, text) if noun else text
 
 
+def _with_owner(text: str, known: Sequence[str]) -> str:
+    """`El novio de mi hija Ana …` for `su novio …`; empty if no owner is known."""
+    owned = _OWNED_SPANISH.match(text)
+    owner = antecedent(owned["su"], known, text)[0] if owned else ""
+    if not owned or not owner:
+        return ""
+    is_female = sex_of(owned["noun"]) == "female" or (
+        _FEMININE.search(owned["noun"]) and not _MASCULINE.search(owned["noun"])
+    )
+    owner = owner if owner[1:2].isupper() else owner[:1].lower() + owner[1:]
+    # "Tengo un perro": of mine.
+    owner = f"mi {owner}" if owner.isalpha() and owner.islower() else owner
+    article = "La" if is_female and sex_of(owned["noun"]) != "male" else "El"
+    return f"{article} {owned['noun']} {_OF_THE.sub('del', f'de {owner}')}{owned['rest']}"
+
+
+_OWNED_SPANISH = LazyPattern(r"^(?P<su>su) (?P<noun>[a-zß-ÿ]+)(?P<rest> .+)$", _I)
+_FEMININE = LazyPattern(r"(?:a|i[oó]n|dad|tud|mano|moto|foto|radio|clase|calle|llave)$", _I)
+_MASCULINE = LazyPattern(r"(?:mapa|problema|programa|idioma|d[ií]a|pijama|sof[aá]|cami[oó]n)$", _I)
+_NAMED_ROLE_OF = LazyPattern(r"\bse llama (?P<name>(?-i:[A-ZÀ-Þ])\w+)", _I)
 _SINCE_FIRST = LazyPattern(
     r"^(?P<since>(?:desde|a partir de) (?!que\b)[^,;]{3,25}?),? "
     r"(?=(?:es|est[aá]|vive|trabaja|va|estudia|tiene|toma)\b)",
     _I,
 )
+
+
+def is_said_of_last(text: str, last: str) -> bool:
+    """Check whether a text without a subject tells more of the being that the last statement begins
+    with: `colecciona sellos` after `mi hija se llama Ana`."""
+    is_told = _OF_LAST.match(text) is not None and "?" not in text
+    is_told = is_told and _SPANISH.search(last) is not None and not _OWN_NAME.match(last)
+    topic = _topic_being(last) if is_told else None
+    if topic is None or topic.is_plural or not (topic.is_sure or topic.is_named):
+        return False
+    # "Rompió con Tomás" after "su novio se llama Tomás": not Tomás.
+    named = _NAMED_ROLE_OF.search(last)
+    name = named["name"] if named else topic.text
+    return not value_key(name) & value_key(text)
 
 
 def _joined(subject: str, text: str) -> str:
@@ -931,7 +989,7 @@ _NAMING = LazyPattern(
     r"l(?:e|o|a|es) (?:(?:ha|han|he|hemos) (?:puesto|llamado)"
     r"|puso|pusieron|puse|pusimos|llam(?:ó|aron|amos)|va[mn]?(?:os)? a (?:llamar|poner)"
     r"|pondr[áé]n?)(?: de nombre)?)"
-    r" (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[^,;]{1,30})$"
+    r" (?P<name>(?-i:[A-ZÀ-Þ])[^,;]{1,30})$"
     r"|^(?P<en>(?:(?:he|she|they|we|i)(?:['’](?:ve|s)| have| has)?(?: just| finally)?"
     r" (?:named|called) (?:it|him|her|them)|(?:it|they|s?he)['’](?:s|re) (?:called|named)))"
     r" (?P<name2>(?-i:[A-Z])[^,;]{1,30})$",
@@ -971,7 +1029,7 @@ _TREATED = LazyPattern(
 """`The vet stopped it, she's on something else now`: the patient."""
 _OWN_NAME = LazyPattern(
     r"^(?:(?:yo )?soy|me llamo|mi nombre es|i['’]?m|i am|my name(?:['’]s| is)|call me)"
-    r" (?-i:[A-ZÁÉÍÓÚÑ])",
+    r" (?-i:[A-ZÀ-Þ])",
     _I,
 )
 """A statement about the speaker that begins with a name, which no `he` means."""
@@ -1032,9 +1090,26 @@ def with_role(text: str, earlier: Sequence[str]) -> str:
     return text
 
 
+def with_role_first(text: str, earlier: Sequence[str]) -> str:
+    """The text with what a being is to the speaker before its name, if it begins with a name that
+    has another meaning, and one of the earlier statements tells of a being called so: `my son Will
+    takes …`, after `my son is called Will`, is no question."""
+    found = _NAME_FIRST.match(text)
+    name = found["name"] if found else ""
+    known = (role for one in reversed(earlier) if name and (role := _role_of(name, one)))
+    subject = leading_noun(text)
+    is_clear = subject is not None and subject.is_named
+    return text if is_clear or not (role := next(known, "")) else f"{role} {text}"
+
+
+_NAME_FIRST = LazyPattern(
+    rf"(?P<name>(?-i:[A-ZÀ-Þ])[ß-ÿa-z]+)(?=['’]s\b| (?:{FINITE}|ya|se|ahora)\b)", _I
+)
+
+
 def _role_of(name: str, statement: str) -> str:
     """The noun of a being with its owner: `my dog`; empty if the statement does not name it."""
-    if name not in statement or _WEEKDAY.match(name):
+    if name not in statement or (_WEEKDAY.match(name) and name != "Domingo"):
         return ""
     for pattern in _ROLES:
         named = re.sub(rf"{_TITLE_BEFORE}{re.escape(name)}\b", "NAME", statement, count=1)
@@ -1047,8 +1122,8 @@ def _role_of(name: str, statement: str) -> str:
 
 
 _NAMED_ROLE = LazyPattern(
-    r"^(?P<role>(?:my|our|mi|nuestr[oa]) [a-záéíóúñ]+)(?:['’]s| is| se)"
-    r" (?:called|named|llama) (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)$",
+    r"^(?P<role>(?:my|our|mi|nuestr[oa]) [a-zß-ÿ]+)(?:['’]s| is| se)"
+    r" (?:called|named|llama) (?P<name>(?-i:[A-ZÀ-Þ])[\w-]+)$",
     _I,
 )
 """The name of a being: `mi contadora se llama Graciela`."""
@@ -1234,7 +1309,7 @@ _RELATIVE = LazyPattern(r"\bmis? (?P<stem>hij|herman|niet|sobrin|gat|perr)[oa]s?
 _FIRST_OF = r"^[¿¡]?(?:(?:and|but|so|now|y|pero|ya|ahora) )*"
 _NOUNLESS = LazyPattern(
     rf"{_FIRST_OF}(?P<told>(?:(?P<article>el|la) )?(?P<owner>(?(article)(?:m[ií][oa]"
-    r"|nuestr[oa])|(?:mine|ours|(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+['’]s))))"
+    r"|nuestr[oa])|(?:mine|ours|(?-i:[A-ZÀ-Þ])[\w-]+['’]s))))"
     r"(?=['’]s |\?|$| (?:is|was|starts|leaves|opens|ends|arrives|costs|es|era|sale|llega|empieza"
     r"|termina|est[aá]|cuesta|va)\b)",
     _I,
@@ -1354,6 +1429,6 @@ def _with_other_noun(asked: str, other: str) -> str:
 _NOUN_OF = LazyPattern(r"(?:el|la|mi) (?P<noun>[^\W\d_]+) (?:del?|al?) (?:(?:el|la|mi) )?\w+$", _I)
 _BEING_PHRASE = LazyPattern(
     r"\b(?:my|our|mi|nuestr[oa]) (?:(?:best|old(?:er|est)?|young(?:er|est)?|big|little|mejor) )?"
-    r"[^\W\d_]+(?: (?:mayor|menor|peque[ñn][oa]|(?-i:[A-ZÁÉÍÓÚÑ])\w+))?",
+    r"[^\W\d_]+(?: (?:mayor|menor|peque[ñn][oa]|(?-i:[A-ZÀ-Þ])\w+))?",
     _I,
 )

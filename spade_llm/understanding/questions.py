@@ -8,7 +8,9 @@ from functools import cache, lru_cache
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.search.terms import split_words, strip_accents
+from spade_llm.understanding.clause_kinds import THIRD_SPANISH
 from spade_llm.understanding.features import features
+from spade_llm.understanding.pronouns import leading_noun
 from spade_llm.understanding.vocabulary import (
     ValueType,
     concepts_of,
@@ -75,7 +77,7 @@ _TAKEN = LazyPattern(
     r"^(?:so |and )?what(?: do i| does [\w’' ]{2,20}| am i|['’]?s [\w’' ]{2,20}| is [\w’' ]{2,20}?)"
     r" (?:take|taking|on)(?: now| again| at the moment| these days|,| for (?:it|that))*\W*$"
     r"|^¿?(?:y )?qu[eé] (?:tom[ao]|est(?:oy|á) tomando)(?: ahora)?"
-    r"(?: (?:mi|nuestr[oa]) \w+| (?-i:[A-ZÁÉÍÓÚÑ])\w+)?\W*$",
+    r"(?: (?:mi|nuestr[oa]) \w+| (?-i:[A-ZÀ-Þ])\w+)?\W*$",
     _I,
 )
 """Asks for medicines without naming them: `what does mum take?`."""
@@ -135,11 +137,11 @@ _GIVEN_UP = LazyPattern(
 _ALIVE = LazyPattern(r"\b(?:sig[ou]e?n?|est[aá]n?) viv[oa]s?\b", _I)
 """`Vivo` means `alive` here, not `I live`."""
 _BEFORE_WHAT = LazyPattern(
-    r"(?P<before>\b(?:before|antes)) (?:de(?:l| \w+r a)? )?(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[^?]*)", _I
+    r"(?P<before>\b(?:before|antes)) (?:de(?:l| \w+r a)? )?(?P<name>(?-i:[A-ZÀ-Þ])[^?]*)", _I
 )
 _BEFORE_FIRST = LazyPattern(
     r"^\W*(?:(?:and|y|pero),? )*(?P<before>(?:before"
-    r"|antes de) (?-i:[A-ZÁÉÍÓÚÑ])\w+(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)?)"
+    r"|antes de) (?-i:[A-ZÀ-Þ])\w+(?: (?-i:[A-ZÀ-Þ])\w+)?)"
     r",? ¿?(?P<asked>\w[^?]*?) ?\?*$",
     _I,
 )
@@ -327,13 +329,13 @@ ASKS_WHICH_THING = LazyPattern(
 
 
 _IS_NAMED = LazyPattern(
-    r" \(my [\w' -]+\)$|\b(?:my|our|mi|nuestr[oa]) [\w-]+(?= (?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]{2,})", _I
+    r" \(my [\w' -]+\)$|\b(?:my|our|mi|nuestr[oa]) [\w-]+(?= (?-i:[A-ZÀ-Þ])[^\W\d_]{2,})", _I
 )
 """Role of a being of a question, behind it (`_with_being`), or before its name."""
 ASKS_PAST = LazyPattern(
     r"\b(?:did|was|were|had)\b(?! (?:[\w'’-]+ ){1,3}born\b)|^[¿\s]*(?:[^\W\d_]+ ){1,3}?"
     r"(?!compañía|policía|energía|batería|geografía|fotografía|alegría|garantía|categoría|teoría"
-    r"|(?-i:[A-ZÁÉÍÓÚÑ])|\w{3,}ería(?<!quería))[^\W\d_]{2,}(?:aba|ía)[ns]?\b"
+    r"|(?-i:[A-ZÀ-Þ])|\w{3,}ería(?<!quería))[^\W\d_]{2,}(?:aba|ía)[ns]?\b"
     r"|\bera[ns]?\b",
     _I,
 )
@@ -388,6 +390,12 @@ def names_in_question(question: str) -> frozenset[str]:
     # The first word has a capital anyway.
     question = question.lstrip("¿¡ \"'")
     spans = typed_values(question).get(ValueType.NAME, ())
-    words = (word for start, end in spans for word in split_words(question[start:end]))
+    words = [word for start, end in spans for word in split_words(question[start:end])]
+    if _NAME_FIRST.match(question) and (subject := leading_noun(question)) and subject.is_named:
+        words += split_words(subject.text)
     # "Paulo's": what stands behind the apostrophe is no name.
     return frozenset(word for word in words if len(word) > 1)
+
+
+_NAME_FIRST = LazyPattern(rf"(?-i:[A-ZÀ-Þ])\w+ (?:ya |todav[ií]a |a[uú]n )?{THIRD_SPANISH}\b", _I)
+"""A Spanish question in the order of a statement: `¿Ana es vegana?`."""

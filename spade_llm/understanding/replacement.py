@@ -133,7 +133,7 @@ INTRODUCES = LazyPattern(
     r"(?: called| named| [—–-]|:|,|$)"
     r"|^(?:(?:he|hemos|nos han|ha) \w+[dt]o|ten(?:go|emos)|conoc\w+|adopt\w+) un[oa]? "
     rf"{_NOT_IN_PLACE}(?!\w+ nuev[oa]\b)"
-    r"[\w-]+(?: [\w-]+){0,2}?(?: llamad[oa]| que se llama|:|,) (?-i:[A-ZÁÉÍÓÚÑ])",
+    r"[\w-]+(?: [\w-]+){0,2}?(?: llamad[oa]| que se llama|:|,) (?-i:[A-ZÀ-Þ])",
     _I,
 )
 """Tells of a being or thing with a name for the first time: `we got a collie called Fay`."""
@@ -145,8 +145,8 @@ _NOUN_PHRASE = LazyPattern(
 )
 """The subject of a statement: `my red bag`, `mi tía Pilar`."""
 OWNER_FIRST = LazyPattern(
-    r"^(?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)['’]s\b(?: (?P<thing>[\w-]+))?"
-    r"|^(?:el|la|los|las) (?P<thing2>[\w-]+) (?:[\w-]+ )?de (?P<name2>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)",
+    r"^(?P<name>(?-i:[A-ZÀ-Þ])[\w-]+)['’]s\b(?: (?P<thing>[\w-]+))?"
+    r"|^(?:el|la|los|las) (?P<thing2>[\w-]+) (?:[\w-]+ )?de (?P<name2>(?-i:[A-ZÀ-Þ])[\w-]+)",
     _I,
 )
 """`Maya's lesson is …`, `Maya's has moved …`, `la clase de Maya`: the name of the owner, or of the
@@ -159,10 +159,10 @@ _RELATIVE_OF_OWN = LazyPattern(
 _STATE_OF_ROLE = LazyPattern(
     r"^(?:my|our|mi|nuestr[oa]) (?:\w+ )?(?P<role>boss|doctor|dentist|teacher|tutor|coach|therapist"
     r"|landlord|jef[ea]|m[eé]dic[oa]|doctora?|dentista|profe(?:sor|sora)?|entrenador[a]?|caser[oa])"
-    r"(?: (?-i:[A-ZÁÉÍÓÚÑ])\w+)? (?:has(?! (?:put|given|told|changed|moved|made|taken))|lives|works"
+    r"(?: (?-i:[A-ZÀ-Þ])\w+)? (?:has(?! (?:put|given|told|changed|moved|made|taken))|lives|works"
     r"|likes|loves|hates|drives|plays|speaks|comes|tiene|est[aá]|vive|trabaja|conduce|juega|habla"
     r"|viene|(?:is|es)(?! (?:called|named|now|ahora|the|el|la|do[cñ]\w*|dra?\b|mrs?\b|ms\b"
-    r"|(?-i:[A-ZÁÉÍÓÚÑ]))))\b",
+    r"|(?-i:[A-ZÀ-Þ]))))\b",
     _I,
 )
 """Something about a person whom statements about the speaker often name, and nothing that they did:
@@ -590,7 +590,7 @@ def _persons(text: str) -> frozenset[str]:
 
 _PERSON = LazyPattern(
     r"(?<!\bto )(?<!\bin )(?<!\bat )(?<!\bfrom )(?<!\ben )(?<!\ba )(?<![.!?] )\b"
-    r"(?P<name>(?!(?:I|My|Our|The|We|Mi|El|La|Ahora|New|Next|At|On|They)\b)[A-ZÁÉÍÓÚÑ][^\W\d_]+)"
+    r"(?P<name>(?!(?:I|My|Our|The|We|Mi|El|La|Ahora|New|Next|At|On|They)\b)[A-ZÀ-Þ][^\W\d_]+)"
 )
 _COUNTED = LazyPattern(
     r"\d[\d.,:]*|\b(?:an hour|half an hour|una hora|media hora|first|second|third|fourth|fifth"
@@ -785,7 +785,7 @@ _DOSED = LazyPattern(
     _I,
 )
 _COMPANION = LazyPattern(
-    r",? (?:with|con) (?:my|our|his|her|mi|nuestr[oa]|su) [\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)*", _I
+    r",? (?:with|con) (?:my|our|his|her|mi|nuestr[oa]|su) [\w-]+(?: (?-i:[A-ZÀ-Þ])[\w-]+)*", _I
 )
 _WITHOUT = LazyPattern(r"\b(?:without|sin) (?P<thing>[^,;]+)$", _I)
 _OF = LazyPattern(r" (?:de|del|of) ")
@@ -886,7 +886,7 @@ _ANOTHER = LazyPattern(
 )
 _DEPARTED = LazyPattern(
     r"^(?:(?:my|our) [\w-]+ )?(?P<name>(?-i:[A-Z])[\w-]+)(?: (?-i:[A-Z])[\w-]+)?(?:['’]s| has)? "
-    r"(?:retired|resigned|quit|moved away|died|passed away|gone)\b",
+    r"(?:retired|resigned|quit(?! \w)|moved away|died|passed away|gone)\b",
     _I,
 )
 
@@ -965,7 +965,7 @@ def is_named_aside(statement: str) -> bool:
 
 _IS_CALLED = LazyPattern(r"(?:['’]s| is| are)(?: now)? (?:called|named)\b|\bse llaman?\b", _I)
 _OWN_BEING = LazyPattern(
-    r"^(?:my|our|the|mi|nuestr[oa]|el|la) (?:[\w-]+ )+(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+$", _I
+    r"^(?:my|our|the|mi|nuestr[oa]|el|la) (?:[\w-]+ )+(?-i:[A-ZÀ-Þ])[\w-]+$", _I
 )
 
 
@@ -1009,8 +1009,21 @@ def _is_negation(denial: str, old: str, one: Features, other: Features) -> bool:
     core = (concepts_of(given_thing(ended_part(denial))) if denial else one.concepts) - general()
     if denial and (found := _WITHOUT.search(denial)):
         core = concepts_of(found["thing"]) - general()
+    if (subject := leading_noun(denial)) and subject.is_being and not _IS_GONE.search(denial):
+        # "Ana quit her job" ends nothing else that is known of Ana.
+        core = core - concepts_of(subject.text) or core
     shared = (core & other.concepts) - {"like", "dislike"}
     return bool(shared) and len(shared) >= NEGATION_SHARE * len(core)
+
+
+_IS_GONE = LazyPattern(
+    r"\b(?:die[ds]?|dead|passed away|moved (?:out|away)|r[au]n (?:away|off)|retired|resigned"
+    r"|(?:gone|left|sold|rehomed)(?=$|[,.;!]| (?:yesterday|last|this|in|now|us|for)\b)"
+    r"|put (?:down|to sleep)|muri(?:ó|eron)|muert[oa]s?|falleci\w+|escap\w+|jubil\w+"
+    r"|se (?:ha|han) ido|se (?:fue|fueron|march\w+)(?=$|[,.;!]| (?:ayer|el|hace|de casa)\b))",
+    _I,
+)
+"""A being is gone, and not only something of it: nothing that was told of it holds."""
 
 
 def lists_of(text: str) -> list[list[str]]:
@@ -1223,7 +1236,7 @@ def _is_of_other_being(statement: str, message: str) -> bool:
 _SINCE = LazyPattern(r",? (?:since|desde) .*$", _I)
 _OF_ANYTHING = frozenset({"name", "number", "like", "dislike"})
 """Relations that tell nothing of what is named, numbered or liked."""
-_AT_NAMED = LazyPattern(r"\b(?:at|for|in|en|para) (?P<name>(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)", _I)
+_AT_NAMED = LazyPattern(r"\b(?:at|for|in|en|para) (?P<name>(?-i:[A-ZÀ-Þ])[\w-]+)", _I)
 _CODES = SECRETS | {"key"}
 
 
@@ -1257,7 +1270,7 @@ def owner_of(statement: str) -> frozenset[str]:
     return key_of_being(owner)
 
 
-_OF_FIRM = re.compile(r"\bdel [A-ZÁÉÍÓÚÑ]$")
+_OF_FIRM = re.compile(r"\bdel [A-ZÀ-Þ]$")
 
 
 def key_of_being(phrase: str) -> frozenset[str]:
@@ -1283,7 +1296,7 @@ def bearer_of(statement: str) -> frozenset[str]:
 
 
 _TO_BEING = LazyPattern(
-    r"^a (?P<being>(?:(?:mi|nuestr[oa]) )?[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?),? "
+    r"^a (?P<being>(?:(?:mi|nuestr[oa]) )?[\w-]+(?: (?-i:[A-ZÀ-Þ])[\w-]+)?),? "
     r"(?:(?:ya|no|solo|tambi[eé]n|tampoco|s[ií]|siempre|ahora) ){0,3}l[aeo]s? (?!(?:he|hemos|dej"
     r"|prest"
     r"|di|doy"
@@ -1297,11 +1310,11 @@ _OWNED = LazyPattern(
     r" (?!(?:an?|the|not|in|at|on|from|called|\d|been|got|gone|put|had|\w{2,}ed|going|moving|coming"
     r"|having|working|living|getting|leaving|studying|doing|starting)\b)\w"
     r"|^(?:el|la|los|las) [\w-]+ (?:[\w-]+ |con (?:el|la) [\w-]+ )??"
-    r"(?:de (?P<owner2>(?:mis? |nuestr[oa]s? )?[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?)"
+    r"(?:de (?P<owner2>(?:mis? |nuestr[oa]s? )?[\w-]+(?: (?-i:[A-ZÀ-Þ])[\w-]+)?)"
     r"|del? (?P<owner3>[\w-]+))",
     _I,
 )
-BEARER = r"(?:(?:my|our|mi|nuestr[oa]) )?[\w-]+(?: (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+)?"
+BEARER = r"(?:(?:my|our|mi|nuestr[oa]) )?[\w-]+(?: (?-i:[A-ZÀ-Þ])[\w-]+)?"
 """Words that may name a being: `my friend Ann`, `Ann`."""
 DOES_SPANISH = rf"(?:se )?(?:{THIRD_SPANISH}|dedica|acuesta|levanta|calza)"
 OF_OWN = LazyPattern(r"^(?:my|our|mis?|nuestr[oa]s?) ", _I)
@@ -1316,6 +1329,23 @@ _BY_SPEAKER = LazyPattern(
 )
 
 
+def have_other_predicates(new: str, old: str) -> bool:
+    """Check whether two statements about beings tell of topics that the vocabulary knows, and of
+    none in common: `Ann moved to Hull`, `Ann studies law at York`."""
+    one, other = leading_noun(new), leading_noun(old)
+    if one is None or other is None or not one.is_being:
+        return False
+    topics = [
+        {
+            each
+            for each in concepts_of(text[len(subject.text) :]) - general() - light()
+            if is_concept(each)
+        }
+        for text, subject in ((new, one), (old, other))
+    ]
+    return all(topics) and not topics[0] & topics[1]
+
+
 def have_different_bearers(new: str, old: str) -> bool:
     """Check whether a statement is about another being than an older one, as far as that is known:
     `I live in Leeds` is no news of Tom, and `Ann's dog is called Rex` none of mine. One that names
@@ -1323,8 +1353,10 @@ def have_different_bearers(new: str, old: str) -> bool:
     one, other = bearer_of(new), bearer_of(old)
     subjects = [each for text in (new, old) if (each := leading_noun(text)) and not each.is_named]
     if len(subjects) > 1 and {"male", "female"} == {each.sex for each in subjects}:
-        # "Mi nieto" is not "mi nieta".
-        return True
+        # "Mi nieto" is not "mi nieta"; "el novio de mi nieta" is said of both.
+        names = [each.text.lower() for each in subjects]
+        if not (names[0] in names[1] or names[1] in names[0]):
+            return True
     if not one or not other or one & other:
         return False
     is_of_both = one & value_key(old) or other & value_key(new)
@@ -1425,7 +1457,7 @@ _OTHER_MEANT = LazyPattern(
 
 _BEING_TOLD = LazyPattern(
     r"(?:(?:now|called|named|ahora|the|an?|el|la|un|una|don|do[ñn]a|dra?\.?|mrs?|ms) )*"
-    r"(?-i:[A-ZÁÉÍÓÚÑ])",
+    r"(?-i:[A-ZÀ-Þ])",
     _I,
 )
 """The complement of a role that is the name of a being: `my boss is Ana`."""
@@ -1675,6 +1707,12 @@ def _is_same_topic(new: Statement, old: str, one: Features, other: Features) -> 
     if not new.is_change and _have_other_nouns(new.text, old):
         return False
     share = CHANGED_SHARE if new.is_change else TOPIC_SHARE
+    subject = leading_noun(new.text)
+    of_being = one.subject | (concepts_of(subject.text) if subject and subject.is_being else set())
+    topics = one.topic - of_being, other.topic - of_being
+    if shared <= of_being and all(topics):
+        # "Ann moved to Hull" says nothing of what Ann drives.
+        return False
     if not new.is_change and (other.topic - one.topic) & things():
         # "I train on Tuesdays" says nothing of yoga on Mondays.
         return False

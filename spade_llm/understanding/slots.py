@@ -31,6 +31,7 @@ from spade_llm.understanding.replacement import (
     SPEAKER,
     bearer_of,
     have_different_bearers,
+    have_other_predicates,
     is_of_another,
     is_of_other_home,
     lists_of,
@@ -103,7 +104,7 @@ _PLACE = LazyPattern(
     r"(?!(?:the )?(?:morning|evening|afternoon|night|\d))"
     r"|\b(?:on|under|behind|inside|next to|near|by|above|below|beside|over|debajo|detr[aá]s|dentro"
     r"|encima|sobre|al lado|junto al?|cerca|with|con) (?:del? |al? )?"
-    r"(?:(?:the|my|our|an?|el|la|los|las|mi)\b|(?-i:[A-ZÁÉÍÓÚÑ]))",
+    r"(?:(?:the|my|our|an?|el|la|los|las|mi)\b|(?-i:[A-ZÀ-Þ]))",
     _I,
 )
 _AT_BEING = LazyPattern(
@@ -154,7 +155,7 @@ def _swapped_to() -> LazyPattern:
     return LazyPattern(
         rf"^{_MARKS}(?:(?:i|we|me|nos)(?:['’](?:ve|m|re)| have| he| hemos| was)?(?: been)? "
         r"|(?:my|our|mi|nuestr[oa]) [^,;]{2,30}?(?:['’]s| has| is| se)? "
-        r"|(?-i:[A-ZÁÉÍÓÚÑ])\w+(?:['’]s| has| se)? (?=(?:ha )?(?:swap|switch|chang|cambi)))?"
+        r"|(?-i:[A-ZÀ-Þ])\w+(?:['’]s| has| se)? (?=(?:ha )?(?:swap|switch|chang|cambi)))?"
         r"(?:he |hemos |ha )?"
         # "I went to the fair as a clown" tells of no change.
         r"(?!(?:went|gone|going|go) to (?:the|an?|my|our|see|bed)\b)"
@@ -204,7 +205,7 @@ class _Relation:
     """Concepts that the former value has not: `I'm Spanish` tells no name."""
 
 
-_NAME = r"(?-i:[A-ZÁÉÍÓÚÑ])[\w'’.-]*(?: (?:of |de |del )?(?-i:[A-ZÁÉÍÓÚÑ\d])[\w'’.-]*){0,3}"
+_NAME = r"(?-i:[A-ZÀ-Þ])[\w'’.-]*(?: (?:of |de |del )?(?-i:[A-ZÀ-Þ\d])[\w'’.-]*){0,3}"
 _MARKS = (
     r"(?:(?:and|so|but|now|y|pero|ahora|ya|al final|por fin|in the end|actually|yesterday|ayer|hoy"
     r"|last \w+|(?:la semana|el mes|el a[ñn]o) pasad[oa]|(?:just|well)),? )*"
@@ -565,9 +566,10 @@ def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
         other = next((each for each in noun_phrases(one) if named <= concepts_of(each.text)), None)
         if not other or not _are_of_one_subject(text, one, named):
             continue
-        if is_change and (found := _with_types_of(said, one)):
-            return found
         before = one[other.start + len(other.text) :]
+        is_apart = have_other_predicates(text, one)
+        if found := _with_types_of(said, one) if is_change and not is_apart else None:
+            return found
         if subject.is_being and (not is_change or _have_nothing_in_common(said, before)):
             continue
         if not is_change and _names(said) != _names(before):
@@ -863,6 +865,14 @@ def swapped(text: str, known: Sequence[str], *, is_said: bool = False) -> Statem
             _with_types_of(new, one, types) for one in recent if is_name and choice.search(one)
         ]
     changed = [one for one in fitting if one]
+    homes = (
+        one
+        for one in known
+        if "home" in features(one).topic and not have_different_bearers(text, one)
+    )
+    if beings and _MOVED.search(text) and any(homes):
+        # "Ann moved to Hull": where Ann lives, not where Ann works.
+        changed = [one for one in changed if "home" in features(one.replaced).topic]
     return with_other_parts(changed[0], whole) if len(changed) == 1 else None
 
 

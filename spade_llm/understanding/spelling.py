@@ -124,7 +124,7 @@ _SPANISH_ONLY = LazyPattern(
     r"\b(?:me|te|se|nos|l[ao]) (?:he|has|ha|han|hemos) [^\W\d_]+[ai]d?o\b", _I
 )
 
-_LOWER = r"(?P<name>(?-i:[a-záéíóúñ]){3,})"
+_LOWER = r"(?P<name>(?-i:[a-zß-ÿ]){3,})"
 _VERB = (
     r"(?:es|era|est[aá]|ha|se|tiene|vive|trabaja|estudia|va|viene|juega|toca|cumple|quiere|dice|no)"
 )
@@ -154,9 +154,9 @@ _ENGLISH_NAMES = tuple(
 )
 """The same in English: behind `called`, or `my brother`."""
 _KNOWN_NAME = LazyPattern(
-    r"(?<=[\w,;:] )(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]{2,}\b|^(?-i:[A-ZÁÉÍÓÚÑ])[a-záéíóúñ]{2,}(?=['’]s | (?:is|has|and I|es|ha|y yo)\b)"
+    r"(?<=[\w,;:] )(?-i:[A-ZÀ-Þ])[a-zß-ÿ]{2,}\b|^(?-i:[A-ZÀ-Þ])[a-zß-ÿ]{2,}(?=['’]s | (?:is|has|and I|es|ha|y yo)\b)"
 )
-_LOWER_WORD = LazyPattern(r"(?<![\w'’@./-])(?P<name>[a-záéíóúñ]{3,}?)(?P<owner>s)?(?![\w'’@/-])")
+_LOWER_WORD = LazyPattern(r"(?<![\w'’@./-])(?P<name>[a-zß-ÿ]{3,}?)(?P<owner>s)?(?![\w'’@/-])")
 _NO_NAMES = frozenset({
     "tomorrow", "today", "tonight", "yesterday", "again", "too", "now", "there", "here", "soon",
     "later", "back", "round", "around", "over", "about", "off", "out", "after", "first", "once",

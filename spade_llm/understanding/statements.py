@@ -44,12 +44,14 @@ from spade_llm.understanding.features import (
     is_scheduled,
 )
 from spade_llm.understanding.pronouns import (
+    is_said_of_last,
     leading_noun,
     names_introduced,
     with_antecedent,
     with_omitted_noun,
     with_person,
     with_role,
+    with_role_first,
 )
 from spade_llm.understanding.reminders import (
     change_of_list,
@@ -164,7 +166,7 @@ _TELLS = LazyPattern(
     r"|^(?:the|an?|my|our|his|her|its|their|th(?:is|at|ese|ose)|next|some|both|every|each|all"
     r"|el|la|los|las|una?|mis?|nuestr[oa]s?|sus?|est[aeo]s?|es[aeo]s?|\d+|[\w-]+['’]s)"
     rf" .*\b{FINITE}\b"
-    rf"|^(?!(?i:{FINITE}) )(?-i:[A-ZÁÉÍÓÚÑ])[\w-]+ (?:[\w-]+ )?{FINITE}\b",
+    rf"|^(?!(?i:{FINITE}) )(?-i:[A-ZÀ-Þ])[\w-]+ (?:[\w-]+ )?{FINITE}\b",
     _I,
 )
 """A noun or a name before a finite verb, or a Spanish verb in the third person: not an order, which
@@ -181,8 +183,8 @@ _POLITE = LazyPattern(r"\b(?:please|pls|por favor|porfa)\b", _I)
 _MARKUP = "-*<[{|#>"
 """First characters of lists, tags and tables."""
 _NAME_FIRST = LazyPattern(
-    r"(?P<name>[A-ZÁÉÍÓÚÑ][\w-]+)(?:(?:['’]s)? [a-záéíóúñ][\w'’-]*(?: \S+){2}"
-    r"| [a-z]{3,}(?<!s)s[.!]*$| [a-záéíóúñ]{3,}[ae][.!]*$)"
+    r"(?P<name>[A-ZÀ-Þ][\w-]+)(?:(?:['’]s)? [a-zß-ÿ][\w'’-]*(?: \S+){2}"
+    r"| [a-z]{3,}(?<!s)s[.!]*$| [a-zß-ÿ]{3,}[ae][.!]*$)"
 )
 _PRICE = LazyPattern(
     r"[£$€] ?(?P<number>\d[\d.,]*\d|\d)"
@@ -276,6 +278,9 @@ def read_message(text: str, earlier: Sequence[str] = (), remembered: Sequence[st
     conversations; only corrections that name the old value refer to them.
     """
     text = with_known_names(text, (*remembered, *earlier))
+    if earlier and is_said_of_last(text, earlier[-1]):
+        text = with_person(text, earlier)
+    text = with_role_first(text, (*remembered, *earlier))
     clauses = split_clauses(text)
     if not is_off_the_record(text):
         return _read_clauses(clauses, earlier, remembered)
@@ -294,7 +299,7 @@ def _is_of_other_name(clause: Clause, replaced: str) -> bool:
 
 _OWN_NAME = LazyPattern(r"(?:my name(?:['’]s| is)|me llamo|mi nombre es|call me) ", _I)
 _INTRODUCES_SELF = LazyPattern(
-    r"(?:i['’]m|i am|my name(?:['’]s| is)|me llamo) (?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]+$", _I
+    r"(?:i['’]m|i am|my name(?:['’]s| is)|me llamo) (?-i:[A-ZÀ-Þ])[^\W\d_]+$", _I
 )
 _NAMES_SPEAKER = LazyPattern(
     r"\b(?:my (?:\w+ )?name|call(?:ed)? me|i['’]?m|i am|i (?:now )?go by|me llam\w+|soy|ll[aá]mame"
@@ -662,17 +667,10 @@ def _statements_of_clause(
         # Read in parts, it would take time that grows with the square of its length.
         return [_plain_statement(text)] if is_own else [], ""
     named = replace(clause, text=with_person(text, known, before))
-    all_known, all_told = known, every
+    all_known, all_remembered, all_told = known, remembered, every
     said = without_agent(named.text) if is_own or _has_verb(text) else ""
-    known, remembered = (
-        [
-            one
-            for one in of_person
-            if not (said and (_is_apart(said, one, before) or _is_of_absent(text, one, before)))
-            and not tell_of_two_things(text, one, before)
-        ]
-        for of_person in (known, remembered)
-    )
+    known = _of_same(text, said, known, before)
+    remembered = _of_same(text, said, remembered, before)
     every = [*remembered, *known]
     if is_own and is_scheduled(named.text):
         full = with_role(with_antecedent(named.text, all_known), all_told)
@@ -685,7 +683,30 @@ def _statements_of_clause(
     if slot or not (is_own or _has_verb(text)):
         return [slot] if slot else [], ""
     full = with_role(with_antecedent(named.text, all_known, is_next=bool(before)), all_told)
-    return _end_and_present(text) or [_plain_statement(full, clause.is_change)], ""
+    return _of_subject(clause, full, all_known, all_remembered, before)
+
+
+def _of_subject(
+    clause: Clause, full: str, known: Sequence[str], remembered: Sequence[str], before: str
+) -> tuple[list[Statement], str]:
+    """The statements of a clause that changes nothing in its own words; `full`: the clause with
+    what is known of its subject. `Ann switched to French` is read as `my sister Ann switched to
+    French` would be."""
+    text = clause.text
+    if full == text or not says_change(text) or ";" in full or _ABOUT_ANOTHER.search(full):
+        return _end_and_present(text) or [_plain_statement(full, clause.is_change)], ""
+    return _statements_of_clause(replace(clause, text=full), known, remembered, before)
+
+
+def _of_same(text: str, said: str, told: Sequence[str], before: str) -> list[str]:
+    """The earlier statements that a clause can change. `said`: the clause with a noun for its
+    pronoun; empty if it tells nothing by itself."""
+
+    def is_of_another(one: str) -> bool:
+        is_apart = _is_apart(said, one, before) or _is_of_absent(text, one, before)
+        return bool(said and is_apart) or tell_of_two_things(text, one, before)
+
+    return [one for one in told if not is_of_another(one)]
 
 
 def _is_apart(text: str, earlier: str, before: str = "") -> bool:
@@ -846,7 +867,7 @@ def _leaves_value(text: str, corrected: Statement) -> bool:
 
 _NEW_ROLE = LazyPattern(
     r"\b(?:an?|una?) (?P<noun>[^\W\d_]{4,}),? (?:(?:called|named|que se llama|llamad[oa]) )?"
-    r"(?-i:[A-ZÁÉÍÓÚÑ])\w+$",
+    r"(?-i:[A-ZÀ-Þ])\w+$",
     _I,
 )
 """Role and name of a newcomer: `a chiropractor, Hugo`."""
@@ -1010,7 +1031,9 @@ def _succession(announcement: str, text: str, earlier: str) -> list[Statement]:
     names the topic."""
     over = _plain_statement(elliptic(announcement))
     kept = [] if is_announcement_only(announcement, earlier) else [over]
-    return [*kept, successor(text, earlier, announcement)]
+    new = successor(text, earlier, announcement)
+    text = with_role(new.text, [earlier])
+    return [*kept, replace(new, text=f"{text[:1].upper()}{text[1:]}")]
 
 
 def _plain_statement(text: str, is_change: bool = False) -> Statement:

@@ -153,7 +153,7 @@ _JOINT = LazyPattern(
     _I,
 )
 """Words that seldom stand beside each other: `Dr Dr`, `52 14`."""
-_CAPITAL = LazyPattern(r"\b[A-ZÁÉÍÓÚÑ][\w-]+")
+_CAPITAL = LazyPattern(r"\b[A-ZÀ-Þ][\w-]+")
 _CODE = LazyPattern(r"\d[ -]?(?P<behind>[A-Z]{1,4})\b|\b(?P<before>[A-Z]{1,4})[ -]?\d")
 """Letters of a number plate or the like, which are no name: `4521 KLM`."""
 _IN_STREET = LazyPattern(r"\b(?:calle|avenida|plaza|paseo|camino|carrer|r[uú]a) (?:\w+ ){0,2}$", _I)
@@ -303,7 +303,8 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
         # "Ann moved to Spain": only a place gives way, or what tells of a home.
         is_of_place = features(earlier).topic & _WITH_PLACE and not _names_being(earlier)
         is_move = kinds == {"place"} and not is_of_place
-        allowed = kinds if is_move or kinds == {_PHONE} else {*kinds, ""}
+        is_only = is_move or kinds == {_PHONE} or _counts_no_years(of, kinds, text, earlier)
+        allowed = kinds if is_only else {*kinds, ""}
         # "De 8 a 15" is not the number of "planta 5".
         is_any = not kinds and (of is not ValueType.NUMBER or len(text.split()) <= MAX_BARE_WORDS)
         fitting = tuple(
@@ -314,6 +315,19 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
         if fitting:
             found[of] = fitting
     return found
+
+
+def _counts_no_years(of: ValueType, kinds: Set[str], text: str, earlier: str) -> bool:
+    """Check whether a text numbers something else than the age that an earlier statement tells:
+    `Tim was in lane 3`."""
+    if of is not ValueType.NUMBER or not kinds:
+        return False
+    return "age" in features(earlier).concepts and not (
+        "age" in features(text).concepts or _TURNS.search(text)
+    )
+
+
+_TURNS = LazyPattern(r"\b(?:turn\w*|hit|reached|cumpl\w+|hace|hizo)\b", _I)
 
 
 def _names_being(statement: str) -> bool:
@@ -462,13 +476,19 @@ def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
     # A number that is named needs no unit in common.
     of_kind: Spans = {kind: spans for kind, spans in types.items() if kind != ValueType.NUMBER}
     fitting = values_in_place_of(value, of_kind, earlier)
+    subject = leading_noun(earlier)
+    subject_end = len(subject.text) if subject else 0
     for kind in types.keys() & fitting.keys():
         # The last one: a statement begins with what it is about.
         for start, end in reversed(fitting[kind]):
-            if len(fitting[kind]) > 1 and start < MAX_ARTICLE and _NO_SUBJECT.match(value):
+            is_subject = start < max(subject_end, MAX_ARTICLE)
+            if len(fitting[kind]) > 1 and is_subject and _NO_SUBJECT.match(value):
                 # "Now she goes to Park Academy": the one who goes there stays.
                 continue
             is_whole = kind is not ValueType.HANDLE and _has_words(earlier[start:end], old)
+            # "She sold the Fiesta": the Ford Fiesta.
+            is_last = kind is ValueType.NAME and not is_subject
+            is_whole = is_whole or (is_last and _has_words(earlier[start:end].split()[-1], old))
             # "The hotmail one" names the whole address.
             if is_whole or (kind is ValueType.HANDLE and _has_a_word(earlier[start:end], old)):
                 new = _part(value, types[kind])
@@ -481,7 +501,11 @@ def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
 
 MAX_ARTICLE = 4
 """Maximum length in characters of an article before the name that a sentence begins with."""
-_NO_SUBJECT = LazyPattern(rf"\s*(?:(?:ahora|ya|now),? )?(?:s?he|they|{THIRD_SPANISH})\b", _I)
+_NO_SUBJECT = LazyPattern(
+    rf"\s*(?:(?:ahora|ya|now),? )?(?:(?:se (?:ha )?|ha )?(?:s?he|they|{THIRD_SPANISH}"
+    r"|[^\W\d_]{3,}(?:ó|ado|ido))|got|bought|joined|started)\b",
+    _I,
+)
 """A clause about the same subject as the one before it."""
 
 
@@ -922,5 +946,5 @@ def _with_kept(old: str, new: str) -> str:
     return f"{kept[0]}{new}" if kept and is_bare else new
 
 
-_KEPT = LazyPattern(r"(?P<before>(?:at|a las?|el) (?=\d))|(?:Dr|Dra|Doctora?)\b\.? (?=[A-ZÁÉÍÓÚÑ])")
-_ONE_NAME = LazyPattern(r"(?!Mrs?\b|Ms\b|Dra?\b)[A-ZÁÉÍÓÚÑ][\w'’-]+$")
+_KEPT = LazyPattern(r"(?P<before>(?:at|a las?|el) (?=\d))|(?:Dr|Dra|Doctora?)\b\.? (?=[A-ZÀ-Þ])")
+_ONE_NAME = LazyPattern(r"(?!Mrs?\b|Ms\b|Dra?\b)[A-ZÀ-Þ][\w'’-]+$")

@@ -179,9 +179,7 @@ _IS_SO = LazyPattern(
     r"^[\w'’ ]{2,30}?(?:['’]s| is| are| was| est[aá]n?| es| feels?| se siente) (?!\w+ing\b)", _I
 )
 """`So Ann is sad`: a state, not what somebody does instead."""
-_KIND_OF_ITEM = (
-    r"(?:an?|the|my|our|una?|el|la|mi|nuestr[oa]) (?-i:[a-záéíóúñ]{2,}) (?=(?-i:[A-ZÁÉÍÓÚÑ]))"
-)
+_KIND_OF_ITEM = r"(?:an?|the|my|our|una?|el|la|mi|nuestr[oa]) (?-i:[a-zß-ÿ]{2,}) (?=(?-i:[A-ZÀ-Þ]))"
 """An article and a word before a name: `an old Raleigh`, `una bici Orbea`."""
 _BEHIND_ITEM = (
     r"(?=$|[,.;]| (?:and|y|todos|cada|los|por|a las|desde|para|every|each|on|in|at|with|since|daily"
@@ -189,7 +187,7 @@ _BEHIND_ITEM = (
 )
 """End of a list."""
 _FOR = LazyPattern(r"\b(?:for|at|para|en) $", _I)
-BESIDE = LazyPattern(r", (?-i:[A-ZÁÉÍÓÚÑ])[\w-]+,")
+BESIDE = LazyPattern(r", (?-i:[A-ZÀ-Þ])[\w-]+,")
 """A name beside the noun of a being: `my mum, Ann, …`."""
 _INDEFINITE = LazyPattern(r"(?:an?|una?) (?!new\b|nuev)", _I)
 _OF_PLACE = LazyPattern(r"\s(?:at|from|of|del?|en) (?-i:[A-Z])")
@@ -227,9 +225,9 @@ _VERB = LazyPattern(
     r"\b(?:i|we)(?:['’](?:m|ve|re))? (?:now |usually |always |mostly )?([a-z]+)"
     # A noun has an article or a preposition before it.
     r"|(?<![a-z'’])(?<!\bel )(?<!\bal )(?<!\bun )(?<!\bmi )(?<!\bde )(?<!\bdel )(?<!\ben )"
-    r"([a-záéíóúñ]+(?:oy|o|amos|emos|imos))\b"
+    r"([a-zß-ÿ]+(?:oy|o|amos|emos|imos))\b"
 )
-_SPANISH_VERB = LazyPattern(r"[A-ZÁÉÍÓÚÑ][a-záéíóúñ]+(?:oy|o|amos|emos|imos)$")
+_SPANISH_VERB = LazyPattern(r"[A-ZÀ-Þ][a-zß-ÿ]+(?:oy|o|amos|emos|imos)$")
 """The first word of a Spanish statement about the speaker: `Tomo metformina`."""
 _OF_MANY = frozenset({
     "have", "like", "love", "know", "want", "think", "speak", "am", "was", "had", "been", "can",
@@ -259,7 +257,7 @@ _BARE_END = LazyPattern(
     r"^(?:(?:it|they)(?:['’]s| is| has| was| got|['’]ve| have| were)? \w+"
     r"|(?:(?:i|we)(?:['’]ve| have)? )?[a-z]+ (?:it|them)"
     r"|(?:se (?:me |nos |le )?|(?:me |nos )?l[ao]s? (?!del?\b|que\b))(?:he |hemos |ha |han )?"
-    r"[a-záéíóúñ]+)"
+    r"[a-zß-ÿ]+)"
     r"\b[^,;]{0,25}$",
     _I,
 )
@@ -275,7 +273,7 @@ _DONE_TODAY = LazyPattern(
 _PRESENT = LazyPattern(
     r"^(?:now |ahora )?(?:(?:i|we) (?!like|love|hate|think|feel|know|want|hope|can|will|was|had"
     r"|did)\w+(?<!ed)"
-    r"|(?!(?:odio|quiero|creo|como)\b)(?-i:[a-záéíóúñ])[a-záéíóúñ]*(?:o|oy|amos|emos|imos))\s",
+    r"|(?!(?:odio|quiero|creo|como)\b)(?-i:[a-zß-ÿ])[a-zß-ÿ]*(?:o|oy|amos|emos|imos))\s",
     _I,
 )
 """A habit or state of the speaker."""
@@ -306,7 +304,7 @@ _HAS_CHANGED = LazyPattern(
     r"|barbers?|pharmac(?:y|ies)|churches|colleges|unis?|universities|supermarkets?|nurser(?:y|ies))"
     r"|moved (?:house|home|flats?|out))"
     rf"(?:{TIME_BEHIND}| in (?:{MONTHS}|\d{{4}})$|$)"
-    r"|(?:(?:me|nos|se) )?(?:(?:mi|nuestr[oa]) [^\W\d_]+ |(?-i:[A-ZÁÉÍÓÚÑ])\w+ )?"
+    r"|(?:(?:me|nos|se) )?(?:(?:mi|nuestr[oa]) [^\W\d_]+ |(?-i:[A-ZÀ-Þ])\w+ )?"
     r"(?:(?:ha|he|hemos) cambiado|cambi(?:é|ó|amos)) de "
     r"(?:m[eé]dic[oa]|doctora?|dentista|veterinari[oa]|colegio|cole|escuela|instituto|gimnasio"
     r"|club|equipo|banco|trabajo|curro|compañ[ií]a|seguro|caser[oa]|profesora?|coche|m[oó]vil|celular|peluquer[oa]|universidad|guarder[ií]a)"
@@ -442,7 +440,7 @@ _GIVEN_UP = LazyPattern(
 )
 _NO_JOURNEY = LazyPattern(
     r"\b(?:not|no|nada)\b (?:(?:nos|me|going|off|flying|travelling) )*(?:vamos|voy|iremos|viajamos"
-    r"|to|vuelo|volamos|(?<=nada )de) (?:a )?(?-i:[A-ZÁÉÍÓÚÑ])",
+    r"|to|vuelo|volamos|(?<=nada )de) (?:a )?(?-i:[A-ZÀ-Þ])",
     _I,
 )
 """A journey that will not be made: `we're not going to Crete`."""

@@ -34,7 +34,7 @@ _I = re.IGNORECASE
 
 COPULA = LazyPattern(
     r"^(?:(?:my|our|the|his|her|mi|mis|nuestr[oa]s?|el|la|los|las|su|el usuario: su"
-    r"|the user['’]s)\s++|(?=(?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]{2})(?!(?:she|it|there|this|that|they|these"
+    r"|the user['’]s)\s++|(?=(?-i:[A-ZÀ-Þ])[^\W\d_]{2})(?!(?:she|it|there|this|that|they|these"
     r"|those|here|we|ella|est[aeo]|es[aeo])\b))(?P<noun>.{1,50}?)"
     r"\s*(?:['’]s| is| are| was|\bes\b|\bson\b|\best[aá]n?\b| se llaman?| is now)\s+(?P<tail>.+)$",
     _I,
@@ -242,10 +242,10 @@ def _is_thing(text: str, phrase: Mention) -> bool:
     return bool(is_scope) or not _TO_PLACE.search(text[: phrase.start])
 
 
-_NAME = LazyPattern(r"[A-ZÁÉÍÓÚÑ][a-záéíóúñ]")
+_NAME = LazyPattern(r"[A-ZÀ-Þ][a-zß-ÿ]")
 _FIRST_THING = LazyPattern(
     r"(?P<article>(?:(?:the|my|our)|(?P<spanish>el|la|mi|nuestr[oa])) )?"
-    r"(?P<thing>(?:[a-záéíóúñ]+ )?[a-záéíóúñ]+)(?: (?:on|of|for|at|de|del|para|con) .{1,30}?)?"
+    r"(?P<thing>(?:[a-zß-ÿ]+ )?[a-zß-ÿ]+)(?: (?:on|of|for|at|de|del|para|con) .{1,30}?)?"
     r"(?: now| these days| ahora)?(?:['’]s(?! \w+ed\b)| (?:is|are|es|son|now|takes|needs|gets|goes"
     r"|lives|costs))\b",
     _I,
@@ -347,7 +347,7 @@ _AT_VALUES = frozenset({"work", "home", "job"})
 """Concepts of nouns behind which a place is their value: `my job at the bakery`."""
 _SCOPE = (
     r" (?:(?:the|my|our|an?|el|la|los|las|mis?|nuestr[oa]) )?"
-    r"(?P<thing>(?-i:[a-záéíóúñ])[a-záéíóúñ]{2,}"
+    r"(?P<thing>(?-i:[a-zß-ÿ])[a-zß-ÿ]{2,}"
     r"(?: (?!(?:i|we|is|it|are|has)\b)[a-z]+(?= is\b|['’]s\b|:|$| (?:i|we|it)\b))?)"
 )
 _PREPOSITION = "(?:at|in|on|for|of|with|para|en|del?|al|con)"
@@ -359,8 +359,8 @@ _FOR_THING = LazyPattern(
 )
 _NOUN_IN_SCOPE = LazyPattern(
     r"(?:^|^new |\b(?:the|my|our|an? new|el|la|mi|nuestr[oa]|una? nuev[oa]) )"
-    r"(?:(?!new )[a-záéíóúñ-]+ )?"
-    rf"(?!(?:is|are|was|es|son|est[aá])\b)(?P<noun>[a-záéíóúñ-]+) {_PREPOSITION}{_SCOPE}",
+    r"(?:(?!new )[a-zß-ÿ-]+ )?"
+    rf"(?!(?:is|are|was|es|son|est[aá])\b)(?P<noun>[a-zß-ÿ-]+) {_PREPOSITION}{_SCOPE}",
     _I,
 )
 
@@ -434,7 +434,7 @@ _OF_UNSPECIFIC = frozenset({"exercise", "instrument", "medicine", "sport", "stud
 _QUALIFIED = LazyPattern(
     r"\b(?:el|la|al|del|mi|una?) (?:(?P<noun>[^\W\d_]{3,}) (?:de|del|para)"
     r"|(?P<noun2>vuelo|viaje|tren|billete|avión|autobús|excursión|visita) a) (?:(?:el|la|los|las"
-    r"|mis?|nuestr[oa]s?) )?(?P<kind>[^\W\d_]{3,}(?: (?-i:[A-ZÁÉÍÓÚÑ])[^\W\d_]+)?)"
+    r"|mis?|nuestr[oa]s?) )?(?P<kind>[^\W\d_]{3,}(?: (?-i:[A-ZÀ-Þ])[^\W\d_]+)?)"
     r"|\b(?:the|my|our) (?:(?P<noun3>[a-z]{3,}) (?:for|of)|(?P<noun4>flight|train|trip|key|door"
     r"|ticket|visit) to) (?:(?:the|my|our) )?(?P<kind2>[^\W\d_]{3,}(?: (?-i:[A-Z])[^\W\d_]+)?)"
     r"|\b(?:the|my|our) (?!(?:new|old|current|latest|last|next|first|second|same|right|wrong|other"

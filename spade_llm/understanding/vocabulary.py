@@ -34,6 +34,8 @@ class _Table:
     """Pattern of the verbs of a change from one thing to another."""
     events: tuple[tuple[LazyPattern, frozenset[str]], ...]
     sexes: Mapping[str, frozenset[str]]
+    names: Mapping[str, str]
+    """The sex of first names."""
     general: frozenset[str]
     classes: frozenset[str]
     things: frozenset[str]
@@ -77,6 +79,9 @@ def _table() -> _Table:
             for one in read["events"]
         ),
         sexes={"female": frozenset(read["FEMALE"]), "male": frozenset(read["MALE"])},
+        names={
+            name: sex for sex in ("female", "male") for name in read[f"{sex.upper()}_NAMES"].split()
+        },
         general=frozenset(read["GENERAL"]),
         classes=frozenset(read["classes"]),
         things=frozenset(read["things"]),
@@ -110,7 +115,10 @@ def sex_of(noun: str) -> str:
     if len(found) == 1:
         return found[0]
     word = _TITLE_OF_SEX.search(noun) or (_SEX_OF_WORD.search(noun) if concepts & kin() else None)
-    return str(word.lastgroup) if word else ""
+    if word:
+        return str(word.lastgroup)
+    names = (strip_accents(one.lower()) for one in noun.split() if one[0].isupper())
+    return next((sex for one in names if (sex := _table().names.get(one))), "")
 
 
 _TITLE_OF_SEX = LazyPattern(
@@ -277,7 +285,7 @@ def _any_of(patterns: Sequence[str], *, at_word: bool) -> re.Pattern[str]:
     """Pattern that matches a text in lower case where one of these may match the text."""
     joined = "|".join(one.removeprefix(_WORD_BEGIN) if at_word else one for one in patterns)
     # Capitals are not told apart here; `\W` is no capital.
-    lower = re.sub(r"(?<!\\)[A-ZÁÉÍÓÚÑ]", lambda found: found[0].lower(), joined)
+    lower = re.sub(r"(?<!\\)[A-ZÀ-Þ]", lambda found: found[0].lower(), joined)
     lower = lower.replace("(?-i:", "(?:")
     return re.compile(rf"\b(?:{lower})" if at_word else lower)
 
@@ -404,7 +412,7 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"\b(?:(?<![£$€.,])\d{{1,2}}[:.][0-5]\d(?![\d.]|{_AMOUNT})(?: ?[ap]\.?m\b\.?| ?h)?|\d{{1,2}} ?(?:[ap]\.?m\b\.?|h\b)"
         rf"|(?:\d{{1,2}}|{_NUMBER_WORDS}) o['’]clock"
         rf"|(?<!from )(?:(?:five|ten|twenty|twenty-five|a quarter|quarter|half|\d{{1,2}}) (?:past|to)|half) (?:\d{{1,2}}|{_NUMBER_WORDS})\b"
-        rf"|at \d{{1,2}} ?[ap]\.?m\b\.?|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d| (?-i:[A-ZÁÉÍÓÚÑ][a-z]))|noon|midnight"
+        rf"|at \d{{1,2}} ?[ap]\.?m\b\.?|at (?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d| (?-i:[A-ZÀ-Þ][a-z]))|noon|midnight"
         rf"|(?:(?<=bed by )|(?<=home by )|(?<=up by ))(?:\d{{1,2}}|{_NUMBER_WORDS})\b(?![:.]\d)"
         rf"|a la (?:1\b|una)|a las (?:\d{{1,2}}(?![\d:.]*\d)|{_NUMBER_WORDS})(?: y media| (?:y|menos) (?:cuarto|cinco|diez|veinte|veinticinco))?)",
         re.IGNORECASE,
@@ -425,8 +433,8 @@ TYPED: Mapping[ValueType, re.Pattern[str]] = {
         rf"|\b(?:(?!one\b|un[oa]?\b|once (?:an?|in|every|per|i|we|the|he|she|they|upon)\b)(?:{_NUMBER_WORDS}))\b(?: and a half\b)?(?: mil(?:lones)?\b| (?:hundred|thousand)\b)?(?: y medio\b)?"
     ),
     ValueType.NAME: re.compile(
-        r"(?<![.!?¿¡]\s)(?<!^)(?<!^[\"“«])\b(?!I\b|I['’]|(?:OK|GP|MOT|TV|Ayer|Hoy|Anoche)\b)[A-ZÁÉÍÓÚÑÜ][\w'’-]*"
-        r"(?: (?:de |del |la |van |von |of |the )?[A-ZÁÉÍÓÚÑÜ][\w'’-]*)*"
+        r"(?<![.!?¿¡]\s)(?<!^)(?<!^[\"“«])\b(?!I\b|I['’]|(?:OK|GP|MOT|TV|Ayer|Hoy|Anoche)\b)[A-ZÀ-Þ][\w'’-]*"
+        r"(?: (?:de |del |la |van |von |of |the )?[A-ZÀ-Þ][\w'’-]*)*"
     ),
 }
 """Patterns of values. Order matters: a date is no number, a weekday is no name."""
@@ -468,6 +476,8 @@ def typed_values(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
             for match in pattern.finditer(text)
             if not any(match.start() < end and start < match.end() for start, end in taken)
         ]
+        if spans and kind is ValueType.DAY:
+            spans = [one for one in spans if not _is_name_of_month(text, *one)]
         if spans and kind is ValueType.DAY and _CODE_WORD.search(text):
             # "The PIN is 1948": no year.
             spans = [one for one in spans if not text[slice(*one)].isdigit()]
@@ -480,6 +490,31 @@ def typed_values(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]:
             taken += spans
             found[kind] = tuple(spans)
     return found
+
+
+def _is_name_of_month(text: str, start: int, end: int) -> bool:
+    """Check whether the word for a month or day is the name of a person: `my niece May`."""
+    if text[start:end] not in _NAMED_AS_MONTHS:
+        return False
+    return bool(_NAMED_BEFORE.search(text, 0, start) or _DOES_BEHIND.match(text, end))
+
+
+_NAMED_AS_MONTHS = frozenset({"April", "May", "June", "August", "Abril", "Julio", "Domingo", "Mar"})
+_NAMED_BEFORE = re.compile(
+    r"(?:\b(?:my|our|his|her|mi|su|nuestr[oa]) [a-zß-ÿ]+|\b(?:called|named|llama|llamad[oa]|does|did"
+    r"|has|is|was|and|with|y|con|es|tiene|vive|trabaja|juega|estudia|toca|calza|toma|odia|habla)"
+    r"|\b(?:novi[oa]|amig[oa]|hij[oa]|coche|casa|cumpleaños|cumple|boda|tel[eé]fono|n[uú]mero|perr[oa]"
+    r"|gat[oa]|herman[oa]|madre|padre|marido|mujer|jef[ea]|trabajo|conejo) de) $",
+    re.IGNORECASE,
+)
+_DOES_BEHIND = re.compile(
+    r"['’]s\b| (?:is (?!(?:a|an|the|my|our|too|so|when|here|over|busy) )|was|has|had|does|did|loves"
+    r"|likes|hates|lives|works|goes|plays|takes|drives|wears|speaks|studies|gave|quit|moved|sold"
+    r"|switched|eats|turned|came|got|broke|es (?!mi |el |un )|vive|est[aá]|tiene|trabaja|juega|toca"
+    r"|estudia|odia|calza|toma|habla|naci[oó]|va|se|le|ya|ahora|dej[oó]|vendi[oó]|acaba|cumple)\b",
+    re.IGNORECASE,
+)
+"""What is told of a person, behind the name."""
 
 
 _CODE_WORD = re.compile(
@@ -568,7 +603,7 @@ def values_of_part(text: str) -> Mapping[ValueType, tuple[tuple[int, int], ...]]
     return values
 
 
-_AT_NAME = re.compile(r"A (?=[A-ZÁÉÍÓÚÑ])")
+_AT_NAME = re.compile(r"A (?=[A-ZÀ-Þ])")
 
 
 def tells_difference(text: str) -> bool:
@@ -762,13 +797,16 @@ def _typo(word: str) -> frozenset[str] | None:
 
 @lru_cache(maxsize=2000)
 def value_key(text: str) -> frozenset[str]:
-    """Words of a value, for comparison: without case, accents, articles and prepositions. Cached,
-    since statements are compared again and again."""
+    """Words of a value, for comparison: without case, accents, articles, prepositions and `'s`.
+    Cached, since statements are compared again and again."""
     return frozenset(
         folded
-        for word in split_words(text)
+        for word in split_words(_APOSTROPHE_S.sub("", text))
         if (folded := strip_accents(word)) not in {"at", "the", "a", "las", "la", "el", "of", "de"}
     )
+
+
+_APOSTROPHE_S = re.compile(r"(?<=\w)['’]s\b", re.IGNORECASE)
 
 
 def words_of(concepts: frozenset[str]) -> list[str]:

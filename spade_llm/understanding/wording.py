@@ -152,8 +152,8 @@ _NAMED_FIRST = LazyPattern(
 _FIRST_PERSON = LazyPattern(r"(?:o|é|í)$")
 """The ending of a Spanish verb in the first person."""
 _OF_NAMED = LazyPattern(
-    rf"[A-ZÁÉÍÓÚÑ][^\W\d_]+ (?:(?:no|ya|tambi[eé]n|ahora|siempre|se|les?|l[ao]s?) )*"
-    rf"(?:(?i:{THIRD_SPANISH})(?!\w)|(?:y|e) (?:yo\b|mis?\b|[A-ZÁÉÍÓÚÑ]))"
+    rf"[A-ZÀ-Þ][^\W\d_]+ (?:(?:no|ya|tambi[eé]n|ahora|siempre|se|les?|l[ao]s?) )*"
+    rf"(?:(?i:{THIRD_SPANISH})(?!\w)|(?:y|e) (?:yo\b|mis?\b|[A-ZÀ-Þ]))"
 )
 """A name before a verb or another one: `Hugo va`; a verb in `-o` has neither behind it."""
 _PLURAL_VERB = LazyPattern(r"(?P<stem>[a-zñü]{2,}?)(?P<ending>ábamos|íamos|[aei]mos)$")

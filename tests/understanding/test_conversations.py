@@ -1562,6 +1562,109 @@ def _answer(said: list[str], question: str) -> list[str]:
             "¿qué estoy leyendo?",
             "Tula",
         ),
+        # Of a relative, each fact is changed, ended and asked for by itself.
+        *(
+            ([*told, change], question, answer)
+            for told in [
+                [
+                    "my niece Clara is allergic to kiwi",
+                    "Clara lives in Ripon",
+                    "she is a baker",
+                    "Clara plays hockey on Mondays",
+                    "her birthday is 9 March",
+                    "Clara drives a Honda Jazz",
+                    "Clara's boyfriend is called Neil",
+                ]
+            ]
+            for change, question, answer in [
+                ("Clara quit her job, she's a midwife now", "what does Clara do?", "midwife"),
+                ("Clara quit her job, she's a midwife now", "where does Clara live?", "Ripon"),
+                ("Clara quit her job, she's a midwife now", "what's Clara allergic to?", "kiwi"),
+                ("she sold the Jazz and bought a Polo", "what car does Clara drive?", "Polo"),
+                ("she sold the Jazz and bought a Polo", "who is Clara's boyfriend?", "Neil"),
+                ("Clara moved to Hexham in June", "where does Clara live?", "Hexham"),
+                ("Clara moved to Hexham in June", "what car does Clara drive?", "Jazz"),
+                ("Clara gave up hockey", "when is Clara's birthday?", "9 March"),
+                ("Clara's a size 5 now", "when does Clara play hockey?", "Mondays"),
+            ]
+        ),
+        *(
+            ([*told, change], question, answer)
+            for told in [
+                [
+                    "mi sobrina se llama Inés",
+                    "nació el 9 de marzo",
+                    "vive en Teruel",
+                    "toca la flauta",
+                    "tiene un Opel Astra",
+                    "su novio se llama Raúl",
+                    "Inés es alérgica al kiwi",
+                ]
+            ]
+            for change, question, answer in [
+                ("Inés dejó su trabajo", "¿dónde vive Inés?", "Teruel"),
+                ("Inés dejó su trabajo", "¿cuándo es el cumpleaños de Inés?", "9 de marzo"),
+                ("vendió el Astra y se compró un Polo", "¿qué coche tiene Inés?", "Polo"),
+                ("Inés se mudó a Soria", "¿dónde vive Inés?", "Soria"),
+                ("Inés se mudó a Soria", "¿qué instrumento toca Inés?", "flauta"),
+                ("Inés cambió la flauta por el piano", "¿qué toca Inés?", "piano"),
+                ("Inés rompió con Raúl", "¿a qué es alérgica Inés?", "kiwi"),
+            ]
+        ),
+        (
+            ["my aunt lives in Bath", "my aunt studies law at Exeter", "she moved to Wells"],
+            "where does my aunt live?",
+            "Wells",
+        ),
+        (
+            ["my aunt lives in Bath", "my aunt studies law at Exeter", "she moved to Wells"],
+            "where does my aunt study?",
+            "Exeter",
+        ),
+        (["my nephew Tim is 5", "Tim ran today, he was in lane 3 now"], "how old is Tim?", "5"),
+        (
+            ["I take sertraline", "I came off sertraline in May"],
+            "do I take sertraline?",
+            "came off",
+        ),
+        # Names with another meaning.
+        (
+            [
+                "my kids are Ella and Max",
+                "Max does karate",
+                "Ella does ballet",
+                "Ella gave up ballet",
+            ],
+            "what does Max do?",
+            "karate",
+        ),
+        (["my son is called Will", "Will takes a size 4 shoe"], "what shoe size is Will?", "4"),
+        (
+            ["my niece is called May", "May lives in York", "May speaks Welsh"],
+            "where does May live?",
+            "York",
+        ),
+        (
+            ["mi hija se llama Mar", "Mar vive en Lugo", "Mar estudia en León"],
+            "¿dónde vive Mar?",
+            "Lugo",
+        ),
+        (
+            ["mi hijo se llama Domingo", "Domingo juega al ajedrez"],
+            "¿a qué juega Domingo?",
+            "ajedrez",
+        ),
+        # She is no Tom.
+        (
+            [
+                "Tom lives in Bath",
+                "my daughter Emma works at Tesco",
+                "Tom likes rugby",
+                "she moved to York in May",
+            ],
+            "where does Tom live?",
+            "Bath",
+        ),
     ],
 )
 def test_the_answer_is_what_holds(said: list[str], question: str, answer: str) -> None:

@@ -98,7 +98,7 @@ def test_english_stays_english(text: str) -> None:
         ),
         (
             "Tengo que avisar al electricista, su número es el 600 11 22 33",
-            ["Tengo que avisar al electricista", "Su número es el 600 11 22 33 (el electricista)"],
+            ["Tengo que avisar al electricista", "El número del electricista es el 600 11 22 33"],
         ),
         (
             "Tengo dos hermanas: la mayor, Irene, que es juez; y la pequeña, Nora, que va a Vigo",

@@ -63,7 +63,7 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _INDEFINITE = re.compile(
-    r"(?:an?|my|his|her|their|our|some|the|un|una|mi|su|el|la|los|las)\s+(?![A-ZÁÉÍÓÚÑ])"
+    r"(?:an?|my|his|her|their|our|some|the|un|una|mi|su|el|la|los|las)\s+(?![A-ZÀ-Þ])"
 )
 _DEFINITE = re.compile(r"the (?![A-Z])")
 """`I love the red one` means something that was just spoken of."""
@@ -266,7 +266,7 @@ _NOT_SERIOUS = re.compile(
     r"\b(?:kidding|joking|just a joke|sarcasm|jk|lol|lmao|ha(?:ha)+|ja(?:ja)+|xd+"
     r"|es broma|bromeando|imagin\w+|hypothetical\w*|that(?:['’]s| is) (?:a lie|false)"
     r"|not true|untrue|it(?:['’]s| is) false|no es (?:verdad|cierto)|es (?:mentira|falso))\b|/s\b"
-    r"|^(?:you(?:['’]re| are)|(?:t[uú] )?eres) (?:an? |the |una? |el |la )?(?-i:[A-ZÁÉÍÓÚÑ])"
+    r"|^(?:you(?:['’]re| are)|(?:t[uú] )?eres) (?:an? |the |una? |el |la )?(?-i:[A-ZÀ-Þ])"
     r"|^(?:you(?:['’]re| are) (?:now )?|(?:ahora )?(?:t[uú] )?eres )(?:an?|the|una?|el|la)\b"
     r"|^\s*(?:dear|querid[oa]s?|estimad[oa]s?)\s+[^\n]*[,:]\s*$|^(?:subject|from|to|asunto|de|para):",
     re.IGNORECASE | re.MULTILINE,
@@ -322,7 +322,7 @@ _PLACE_END = re.compile(
     r"|y|por|last|this|next|in \d{4}|en \d{4}|el|hoy|ayer|today|yesterday|a)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )
-_REGION = re.compile(r"^[^,]+, [A-ZÁÉÍÓÚÑ][^\s,]*(?: [A-ZÁÉÍÓÚÑ][^\s,]*)?(?=$|[,.])")
+_REGION = re.compile(r"^[^,]+, [A-ZÀ-Þ][^\s,]*(?: [A-ZÀ-Þ][^\s,]*)?(?=$|[,.])")
 _TRIM_CHARS = " \t\n\"'.,;:!-–—…*_~()"
 
 _THIRD_PERSON_WORDS = {

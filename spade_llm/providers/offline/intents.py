@@ -61,7 +61,7 @@ _TOPIC = LazyPattern(
     r"\b(?:(?P<the>the|el|las?|los|al|del)|an?|my|your|our|of|in|una?|de|en|mis?|tus?|sus?"
     r"|nuestr[oa]s?) (?P<noun>[^\W\d_]+)"
 )
-_NAME = LazyPattern(r"(?<=[^\W\d_] )[A-ZÁÉÍÓÚÑ][^\W\d_]+")
+_NAME = LazyPattern(r"(?<=[^\W\d_] )[A-ZÀ-Þ][^\W\d_]+")
 """Subjects of a question: `the supermarket`, `Paris`."""
 _FOR_VALUE = LazyPattern(
     r"[¿\s]*(?:how (?:much|many|long|old|far|often)|when|where|what time|cu[aá]nt[oa]s?|cu[aá]ndo"
