@@ -48,6 +48,7 @@ from spade_llm.understanding.vocabulary import (
     kin,
     light,
     phrase_concepts,
+    sex_of,
     stems_of,
     tells_difference,
     things,
@@ -1333,17 +1334,19 @@ def have_other_predicates(new: str, old: str) -> bool:
     """Check whether two statements about beings tell of topics that the vocabulary knows, and of
     none in common: `Ann moved to Hull`, `Ann studies law at York`."""
     one, other = leading_noun(new), leading_noun(old)
-    if one is None or other is None or not one.is_being:
+    if one is None or other is None or not one.is_being or _IS_NAMED.match(new, len(one.text)):
         return False
-    topics = [
-        {
-            each
-            for each in concepts_of(text[len(subject.text) :]) - general() - light()
-            if is_concept(each)
-        }
+    vague = general() | light() | kin() | {"pet"}
+    told = (
+        _BEHIND_FIRST.split(text[len(subject.text) :])[0]
         for text, subject in ((new, one), (old, other))
-    ]
-    return all(topics) and not topics[0] & topics[1]
+    )
+    said, before = ({each for each in concepts_of(one) - vague if is_concept(each)} for one in told)
+    return bool(said and before) and not said & before
+
+
+_BEHIND_FIRST = LazyPattern(r"[,;] | (?:and|but|so|y|pero) ", _I)
+_IS_NAMED = LazyPattern(r"(?:['’]s| is| ahora es| es)(?: now| ahora)? (?-i:[A-ZÀ-Þ])", _I)
 
 
 def have_different_bearers(new: str, old: str) -> bool:
@@ -1352,7 +1355,7 @@ def have_different_bearers(new: str, old: str) -> bool:
     the being of the other is about both."""
     one, other = bearer_of(new), bearer_of(old)
     subjects = [each for text in (new, old) if (each := leading_noun(text)) and not each.is_named]
-    if len(subjects) > 1 and {"male", "female"} == {each.sex for each in subjects}:
+    if len(subjects) > 1 and {"male", "female"} == {_sex_of_noun(each.text) for each in subjects}:
         # "Mi nieto" is not "mi nieta"; "el novio de mi nieta" is said of both.
         names = [each.text.lower() for each in subjects]
         if not (names[0] in names[1] or names[1] in names[0]):
@@ -1361,6 +1364,11 @@ def have_different_bearers(new: str, old: str) -> bool:
         return False
     is_of_both = one & value_key(old) or other & value_key(new)
     return not (is_of_both or (other == SPEAKER and _OF_SPEAKER.search(new)))
+
+
+def _sex_of_noun(text: str) -> str:
+    """The sex of a being's noun, without its name: the next boss may be of another one."""
+    return sex_of(" ".join(word for word in text.split() if word[0].islower()))
 
 
 def are_about_different_beings(new: str, old: str) -> bool:
@@ -1710,7 +1718,8 @@ def _is_same_topic(new: Statement, old: str, one: Features, other: Features) -> 
     subject = leading_noun(new.text)
     of_being = one.subject | (concepts_of(subject.text) if subject and subject.is_being else set())
     topics = one.topic - of_being, other.topic - of_being
-    if shared <= of_being and all(topics):
+    is_related = one.concepts & other.concepts - of_being - general() - kin()
+    if shared <= of_being and all(topics) and not is_related:
         # "Ann moved to Hull" says nothing of what Ann drives.
         return False
     if not new.is_change and (other.topic - one.topic) & things():

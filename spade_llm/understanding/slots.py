@@ -585,7 +585,8 @@ def _are_of_one_subject(text: str, earlier: str, named: frozenset[str]) -> bool:
     beings = (features(_AT_BEING.sub(" ", one)).beings for one in (earlier, text))
     if is_denial(earlier) or len(set(beings)) > 1:
         return False
-    if gives_name_beside(text, earlier):
+    if gives_name_beside(text, earlier) or "allergy" in concepts_of(earlier) - concepts_of(text):
+        # "My sister eats fish now": an allergy to nuts stays.
         return False
     return is_head(named, earlier) and not is_of_another(text, earlier)
 

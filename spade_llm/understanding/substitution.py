@@ -488,7 +488,7 @@ def with_typed_value(earlier: str, old: str, value: str) -> Statement | None:
             is_whole = kind is not ValueType.HANDLE and _has_words(earlier[start:end], old)
             # "She sold the Fiesta": the Ford Fiesta.
             is_last = kind is ValueType.NAME and not is_subject
-            is_whole = is_whole or (is_last and _has_words(earlier[start:end].split()[-1], old))
+            is_whole = is_whole or (is_last and earlier[start:end].split()[-1] in old.split())
             # "The hotmail one" names the whole address.
             if is_whole or (kind is ValueType.HANDLE and _has_a_word(earlier[start:end], old)):
                 new = _part(value, types[kind])
