@@ -251,6 +251,9 @@ def with_both_told(sentence: str) -> str:
         (_SAME_VERB_ES, r"\g<first>; \g<time> \g<verb> "),
         (_TWO_NAMED_ES, r"\g<first>; \g<second> se llama "),
         (_TWO_BEINGS, r"\g<first>; \g<second> \g<verb> "),
+        (_OUR_SEVERAL, r"\g<first>; we have \g<count> \g<noun>, "),
+        (_OTHER_HAS, r"\g<first>; \g<second> has "),
+        (_OTHER_HAS_ES, r"\g<first>; \g<second> tiene "),
         (_OWN_FIRST_ES, r"\g<first>; \g<noun> \g<own> de \g<owner> es "),
         (_AND_I_ES, r"\g<first>; yo \g<verb>o "),
         (_OWN_THING_ES, r"\g<first>; mi \g<noun> es "),
@@ -309,7 +312,8 @@ _GAPPED_ES = LazyPattern(
 )
 _OTHER_ONE = LazyPattern(
     r"(?P<first>\b(?:my|our|the) [\w-]+ (?P<noun>[a-z]+)(?: (?:is|was|are)|['’]s) [^,;]{2,40}?)"
-    r"(?:,? and|,) (?P<other>(?:my|our|the) [\w-]+) one(?=(?: (?:is|was)|['’]s) )",
+    r"(?:,? and|,) (?P<other>(?:(?:my|our|the) [\w-]+(?= one\b)"
+    r"|(?:my|our|the) (?:second|third|next|last|other)\b))(?: one)?(?=(?: (?:is|was)|['’]s) )",
     _I,
 )
 """`My chem exam is on the 12th and the physics one is on the 15th`."""
@@ -331,20 +335,42 @@ _TWO_NAMED_ES = LazyPattern(
 )
 """`Mi hijo mayor se llama Bruno y la pequeña Carlota`."""
 _TWO_BEINGS = LazyPattern(
-    r"(?P<first>^(?:mi [a-zß-ÿ]+ (?:mayor|menor|peque[ñn][oa]|median[oa])|mi [a-zß-ÿ]+"
-    r"|my (?:older |younger |eldest |youngest |big |little )?[a-z]+|(?-i:[A-ZÀ-Þ])[a-zß-ÿ]+)"
+    r"(?P<first>^(?:mi [a-zß-ÿ]+ (?:mayor|menor|peque[ñn][oa]|median[oa])"
+    r"|mi [a-zß-ÿ]+(?: (?-i:[A-ZÀ-Þ])[a-zß-ÿ]+)?"
+    r"|my (?:older |younger |eldest |youngest |big |little )?[a-z]+(?: (?-i:[A-ZÀ-Þ])[a-zß-ÿ]+)?"
+    r"|(?-i:[A-ZÀ-Þ])[a-zß-ÿ]+)"
     r" (?P<verb>se llama|calza|tiene|toma|conduce|mide|pesa|usa|va|juega|toca|estudia|hace"
     r"|come|es|vive|trabaja"
     r"|is|has|takes|drives|wears|plays|goes|does|studies|eats|weighs)"
     r" (?:(?P<name>(?-i:(?=[A-ZÀ-Þ])))"
     r"|(?P<begin>\d|(?:un|una|en|al?|de|el|la|los|las|an?|the|in|at|to|size) ))"
     r"[^,;]{0,40}?)(?:,? y|,? and|,)"
-    r" (?P<second>(?:la|el) (?:mayor|menor|peque[ñn][oa]|median[oa])|mi [a-zß-ÿ]+|my [a-z]+"
+    r" (?P<second>(?:la|el) (?:mayor|menor|peque[ñn][oa]|median[oa])"
+    r"|mi [a-zß-ÿ]+(?: (?-i:[A-ZÀ-Þ])[a-zß-ÿ]+)?|my [a-z]+(?: (?-i:[A-ZÀ-Þ])[a-zß-ÿ]+)?"
     r"|(?-i:[A-ZÀ-Þ])[a-zß-ÿ]+) "
     r"(?(name)(?-i:(?=[A-ZÀ-Þ]))|(?=(?P=begin)|\d|(?:al?|del?) ))",
     _I,
 )
 """`Álvaro calza un 33 y Daniela un 29`: a verb that the second leaves out."""
+_OUR_SEVERAL = LazyPattern(
+    r"(?P<first>(?:^|(?<=and )|(?<=, ))(?:i|we|i['’]m|we['’]re) [^,;]{2,60}? with [^,;]{2,40}?)(?:,? and|,)"
+    r" (?:our|my) (?P<count>two|three|four|five) (?P<noun>[a-z]+s|children),? (?:called )?"
+    rf"(?={_NAMED}(?:(?:,|,? and) {_NAMED}){{1,4}}[.!]?$)",
+    _I,
+)
+"""`I live with my husband and our two cats, Milo and Luna`."""
+_OTHER_HAS = LazyPattern(
+    r"(?P<first>^(?:i|we)(?: have|['’]ve)(?: got)? (?P<begin>an?) [^,;]{2,40}?)(?:,? and|,)"
+    r" (?P<second>my [a-z]+(?: (?-i:[A-ZÀ-Þ])[a-zß-ÿ]+)?|(?-i:[A-ZÀ-Þ])[a-zß-ÿ]+) (?=an? )",
+    _I,
+)
+"""`I have a Corsa and my wife a Peugeot`."""
+_OTHER_HAS_ES = LazyPattern(
+    r"(?P<first>^tengo (?:una?|(?P<age>\d{1,2})) ?[^,;]{0,40}?)(?:,? y|,)"
+    r" (?P<second>mi [a-zß-ÿ]+(?: (?-i:[A-ZÀ-Þ])[a-zß-ÿ]+)?|(?-i:[A-ZÀ-Þ])[a-zß-ÿ]+) "
+    r"(?(age)(?=\d{1,2}\b)|(?=una? ))",
+    _I,
+)
 _OWN_FIRST_ES = LazyPattern(
     r"(?P<first>^mi (?P<own>[a-zß-ÿ]+) es [^,;]{1,40}?)(?:,? y|,) "
     rf"(?P<noun>el|la) de (?P<owner>mi [a-zß-ÿ]+|{_NAMED})(?: es|,)? "
@@ -386,8 +412,9 @@ _TWO_THINGS = _two_things(
     r"(?:(?:['’]ve| have)(?: got| ordered| booked| bought| hired| joined)?"
     r"| take| play| do| teach| pay| swim| get)|there(?:['’]s| is)"
     rf"|(?:my [a-z]+|{_NAMED}) (?:has(?: got)?|takes|plays|does|teaches|goes to)",
-    rf"(?!(?:i|we|she|he|they|it|then|is|are|was|have|has)\b)(?:[\w-]+ ){{0,3}}[\w-]+"
-    rf"(?:, {_NAMED})?",
+    r"(?!(?:i|we|she|he|they|it|then|is|are|was|have|has)\b"
+    r"|(?:[\w-]+ ){1,2}(?:has|have|is|are|does|do|goes|plays|takes|teaches)\b)"
+    rf"(?:[\w-]+ ){{0,3}}[\w-]+(?:, {_NAMED})?",
     "and",
     {
         "named": rf" (?:called|named) {_NAMED}",
@@ -403,7 +430,9 @@ _TWO_THINGS_ES = _two_things(
     r"(?:(?:para|en|este|esta) (?:[\w-]+ ){1,3}?)?(?:tengo|tenemos|hay|tomo|juego|hago|doy|voy"
     r"|pago|toco)"
     rf"|(?:mi [a-zß-ÿ]+|{_NAMED}) (?:tiene|toma|juega|hace|va|da)",
-    rf"(?!(?:yo|me|se|ella|él|luego|es|son)\b)(?:[\w-]+ ){{0,3}}[\w-]+(?:, {_NAMED})?",
+    r"(?!(?:yo|me|se|ella|él|luego|es|son)\b"
+    r"|(?:[\w-]+ ){1,2}(?:tiene|es|hace|va|juega|toma|da|toca)\b)"
+    rf"(?:[\w-]+ ){{0,3}}[\w-]+(?:, {_NAMED})?",
     "y",
     {
         "named": rf" (?:que se llama|llamad[oa]) {_NAMED}",
