@@ -17,7 +17,7 @@ import re
 import tomllib
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import permutations, product
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -234,6 +234,19 @@ def other_changes(language: Language, random: Random) -> Iterator[Outcome]:
     yield from _changes(every, random)
 
 
+def relatives(language: Language, random: Random) -> Iterator[Outcome]:
+    """A change of another being ends its fact, and leaves this being's facts of other kinds."""
+    of_kinds = {kind: language.of_beings(kind)[1:] for kind in language.kinds()}
+    every = [
+        (fact, other)
+        for kind, other_kind in permutations(of_kinds, 2)
+        if {kind, other_kind} != {"job", "employer"}
+        for facts, others in zip(of_kinds[kind], of_kinds[other_kind], strict=False)
+        for fact, other in product(facts, others)
+    ]
+    yield from _changes(every, random)
+
+
 def own_changes(language: Language, _random: Random) -> Iterator[Outcome]:
     """A change of the speaker leaves the fact of another being; of the speaker none is known."""
     now = "{} now" if language.name == "en" else "ahora {}"
@@ -398,6 +411,7 @@ LAWS: dict[str, Callable[[Language, Random], Iterator[Outcome]]] = {
         corrections,
         changes,
         other_changes,
+        relatives,
         own_changes,
         frames,
         unreal,

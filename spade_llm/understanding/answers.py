@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ from spade_llm.understanding.answer_updates import (
 from spade_llm.understanding.clause_kinds import FINITE
 from spade_llm.understanding.corrections import CHANGE_WORDS, contrasted
 from spade_llm.understanding.features import Statement, ends, features, is_changed, is_negated
-from spade_llm.understanding.pronouns import leading_noun
+from spade_llm.understanding.pronouns import leading_noun, subject_name
 from spade_llm.understanding.questions import (
     ASKS_HOW_TO,
     ASKS_PAST,
@@ -78,13 +78,14 @@ from spade_llm.understanding.vocabulary import (
     is_concept,
     kin,
     light,
+    relatives,
     stems_of,
     typed_values,
     value_key,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from spade_llm.understanding.features import Features
 
@@ -655,7 +656,8 @@ def _names_of_beings(texts: Iterable[str], beings: frozenset[str]) -> frozenset[
 
 
 _NAMES_BEHIND = LazyPattern(
-    r"\b(?P<noun>[^\W\d_]+),? (?:(?:called|named|que se llaman?|se llaman?|llamad[oa]s?) )?"
+    r"\b(?P<noun>[^\W\d_]+),?(?:['’]s)? (?:(?:(?:(?:is|are) )?(?:called|named)|que se llaman?"
+    r"|se llaman?|llamad[oa]s?) )?"
     r"(?P<names>(?-i:[A-ZÀ-Þ])\w+(?:(?:, | and |, and | y | e )(?-i:[A-ZÀ-Þ])\w+)*)\b",
     _I,
 )
@@ -952,6 +954,62 @@ def group_statements(texts: Iterable[str]) -> dict[str, list[str]]:
     for text in texts:
         groups[_group(text, names)].append(text)
     return {name: found for name, found in groups.items() if found}
+
+
+def theme_of(topic: str) -> str:
+    """The theme that a topic (`my family`, `mi salud`) names: a key of `_themes`, or `plans`; empty
+    if it names none."""
+    found = _THEME.match(topic)
+    return str(found.lastgroup) if found else ""
+
+
+def about_theme(theme: str, texts: Iterable[str]) -> list[str]:
+    """The statements on a theme. What is told of a relative is about the family, and not about the
+    speaker's health or work."""
+    texts = list(dict.fromkeys(texts))
+    if theme == "plans":
+        return group_statements(texts).get("plans", [])
+    wanted = _themes()[theme]
+    if theme in ("family", "pets"):
+        names = _names_of_beings(texts, wanted)
+        return [
+            one for one in texts if features(one).beings & wanted or names & set(split_words(one))
+        ]
+    family = _themes()["family"]
+    return [
+        one
+        for one in texts
+        if features(one).concepts & wanted
+        and not (features(one).concepts & (family | {"pet"}) or subject_name(one))
+    ]
+
+
+_THEME = LazyPattern(
+    r"(?:all |toda )?(?:my|our|mis?|nuestr[oa]s?) (?:(?P<family>(?:whole )?family|relatives"
+    r"|familia(?:res)?)|(?P<pets>pets|animals|mascotas|animales)|(?P<health>health|salud)"
+    r"|(?P<diet>diet|food|eating habits|dieta|alimentaci[oó]n|comida)"
+    r"|(?P<hobbies>hobbies|interests|free time|aficiones|pasatiempos|hobb(?:y|ie)s|tiempo libre)"
+    r"|(?P<work>work|job|career|trabajo))$|(?:(?:my|our|mis|nuestros) )?(?P<plans>plans|planes)$",
+    _I,
+)
+
+
+@cache
+def _themes() -> Mapping[str, frozenset[str]]:
+    """The concepts of each theme."""
+    couple = {"boyfriend", "girlfriend", "husband", "partner", "wife"}
+    return {
+        "family": relatives() | couple,
+        "pets": frozenset({"pet"}),
+        "health": frozenset(
+            {"blood", "dentist", "doctor", "headache", "health", "medicine", "sight", "smoke"}
+        ),
+        "diet": frozenset({"diet", "drink", "food"}),
+        "hobbies": frozenset({"hobby", "instrument", "music", "sing", "sport"}),
+        "work": frozenset(
+            {"boss", "colleague", "employer", "office", "profession", "salary", "work"}
+        ),
+    }
 
 
 def _group(text: str, names: frozenset[str]) -> str:

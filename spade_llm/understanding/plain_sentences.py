@@ -353,7 +353,8 @@ _TWO_BEINGS = LazyPattern(
 )
 """`Álvaro calza un 33 y Daniela un 29`: a verb that the second leaves out."""
 _OUR_SEVERAL = LazyPattern(
-    r"(?P<first>(?:^|(?<=and )|(?<=, ))(?:i|we|i['’]m|we['’]re) [^,;]{2,60}? with [^,;]{2,40}?)(?:,? and|,)"
+    r"(?P<first>(?:^|(?<=and )|(?<=, ))(?:i|we|i['’]m|we['’]re) [^,;]{2,60}? with"
+    r" [^,;]{2,40}?)(?:,? and|,)"
     r" (?:our|my) (?P<count>two|three|four|five) (?P<noun>[a-z]+s|children),? (?:called )?"
     rf"(?={_NAMED}(?:(?:,|,? and) {_NAMED}){{1,4}}[.!]?$)",
     _I,

@@ -570,7 +570,7 @@ def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
         is_apart = have_other_predicates(text, one)
         if found := _with_types_of(said, one) if is_change and not is_apart else None:
             return found
-        if subject.is_being and (not is_change or _have_nothing_in_common(said, before)):
+        if subject.is_being and (not is_change or _are_of_two_relations(said, before)):
             continue
         if not is_change and _names(said) != _names(before):
             continue
@@ -578,6 +578,16 @@ def _with_same_subject(text: str, every: Sequence[str]) -> Statement | None:
             text = one[: len(one) - len(before)] + said if other.start == 0 else text
             return Statement(text=text[:1].upper() + text[1:], is_change=True, replaced=one)
     return None
+
+
+def _are_of_two_relations(said: str, before: str) -> bool:
+    """Check whether one being has no relation of which two predicates tell: `is a dentist now`
+    says nothing of `has a dentist on Monday`."""
+    is_job = "profession" in concepts_of(said) and not _IS_OR_WORKS.match(before)
+    return is_job or _have_nothing_in_common(said, before)
+
+
+_IS_OR_WORKS = LazyPattern(r"(?:['’]s| is| was|(?: ya| ahora)* (?:es|era)| works?| trabaja)\b", _I)
 
 
 def _are_of_one_subject(text: str, earlier: str, named: frozenset[str]) -> bool:

@@ -291,7 +291,8 @@ def values_in_place_of(text: str, types: Spans, earlier: str) -> Spans:
     for of, kind_of in _KINDS:
         if of not in types or of not in found:
             continue
-        if of is ValueType.NAME and len(found[of]) > MAX_NAMES:
+        is_of_many = of is ValueType.NAME and len(found[of]) > MAX_NAMES
+        if is_of_many or _tells_only_age(of, text, earlier):
             # Of several beings, none is known to be meant.
             del found[of]
             continue
@@ -325,6 +326,13 @@ def _counts_no_years(of: ValueType, kinds: Set[str], text: str, earlier: str) ->
     return "age" in features(earlier).concepts and not (
         "age" in features(text).concepts or _TURNS.search(text)
     )
+
+
+def _tells_only_age(of: ValueType, text: str, earlier: str) -> bool:
+    """Check whether a text tells an age, and an earlier statement another number: `Kim is 34`, `Kim
+    wears size 6`."""
+    is_age = of is ValueType.NUMBER and "age" in features(text).concepts
+    return is_age and "age" not in features(earlier).concepts
 
 
 _TURNS = LazyPattern(r"\b(?:turn\w*|hit|reached|cumpl\w+|hace|hizo)\b", _I)
@@ -446,16 +454,27 @@ def _end_of_unit(text: str, end: int) -> int:
 
 
 def _kind_of_name(text: str, span: tuple[int, int]) -> str:
-    """`place` or `being` for a name of which the words before it say so, `language` for one of
-    these; else empty."""
+    """`place`, `origin`, `being` or `thing` for a name of which the words before it say so,
+    `language`, or nothing."""
     if "speak" in concepts_of(text[slice(*span)]):
         return "language"
     before = text[: max(span[0], 0)]
     if _AT_PLACE.search(before):
         return "place"
+    if _FROM_BEFORE.search(before):
+        return "origin"
     noun = _NOUN_BEFORE_NAME.search(before)
     is_being = noun and (not noun["noun"] or concepts_of(noun["noun"]) & kin())
-    return "being" if is_being else ""
+    if is_being:
+        return "being"
+    return "thing" if _INDEFINITE_BEFORE.search(before) else ""
+
+
+_FROM_BEFORE = LazyPattern(r"(?:\b(?:is|am|are|es|soy|somos)|['’](?:m|s|re)) (?:from|de) $", _I)
+_INDEFINITE_BEFORE = LazyPattern(
+    r"\b(?:an|una?|(?:bought|got|has|have|had|drives?|drove|owns?|chose|wants?|gets?) a) $", _I
+)
+"""`A Golf` is neither a place nor a person."""
 
 
 _KINDS = (

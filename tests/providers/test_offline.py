@@ -235,6 +235,38 @@ async def test_everything_about_me_is_listed(question: str) -> None:
     assert text == "This is what I remember:\nAbout you:\n- your name is Ada"
 
 
+@pytest.mark.parametrize(
+    ("question", "listed"),
+    [
+        (
+            "what do you know about my family?",
+            ["your aunt is called Vera", "Vera rows", "your uncle has asthma"],
+        ),
+        ("who's in my family?", ["your aunt is called Vera", "Vera rows", "your uncle has asthma"]),
+        ("tell me about my pets", ["you have a ferret called Dot"]),
+        ("what do you know about my health?", ["you're allergic to latex"]),
+        ("what are my hobbies?", ["you play the cello"]),
+        ("what plans do I have?", ["you're flying to Turin on 4 May"]),
+    ],
+)
+async def test_what_is_known_on_a_theme_is_listed(question: str, listed: list[str]) -> None:
+    facts = [
+        "My aunt is called Vera",
+        "Vera rows",
+        "My uncle has asthma",
+        "I have a ferret called Dot",
+        "I'm allergic to latex",
+        "I play the cello",
+        "I'm flying to Turin on 4 May",
+    ]
+    lines = "\n".join(f"- {one}" for one in reversed(facts))
+    text = await answer_to(
+        question, f"My fact memories (7 total):\n{lines}", "No preference memories found"
+    )
+
+    assert text.splitlines() == ["This is what I remember:", *(f"- {one}" for one in listed)]
+
+
 async def test_irrelevant_search_results_are_not_given_as_the_answer() -> None:
     found = "Found 4 memories for 'surgery':\n" + "\n".join(
         f"- [fact] {text}" for text in ("I live in Lisbon", "Toby is a dog", "Ada rows", "Tea")

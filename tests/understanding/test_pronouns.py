@@ -164,6 +164,27 @@ def test_a_pronoun_that_means_nothing_of_an_earlier_statement(known: str, text: 
     assert "(" not in read_message(text, [known]).statements[0].text
 
 
+@pytest.mark.parametrize(
+    ("known", "message", "told"),
+    [
+        # A Spanish verb without a subject is said of the being that was spoken of last.
+        ("Mi nieta se llama Irene", "colecciona sellos", "Mi nieta Irene colecciona sellos"),
+        ("Mi nieta se llama Irene", "nació el 2 de junio", "Mi nieta Irene nació el 2 de junio"),
+        ("Mi nieta se llama Irene", "saca buenas notas", "Mi nieta Irene saca buenas notas"),
+        ("Mi nieta se llama Irene", "su boda es en mayo", "La boda de mi nieta Irene es en mayo"),
+        ("Tengo un loro", "su jaula es verde", "La jaula de mi loro es verde"),
+        # What has another subject is not.
+        ("La caldera va mal", "se rompió ayer", "Se rompió ayer (caldera)"),
+        # The name is of one sex; a role comes before a name that is another word.
+        ("My aunt's husband is called Rob", "he rows", "My aunt's husband Rob rows"),
+        ("My nephew is called Mark", "Mark's a baker", "my nephew Mark's a baker"),
+    ],
+)
+def test_a_message_is_told_of_the_being_that_it_means(known: str, message: str, told: str) -> None:
+    statements = read_message(message, [known]).statements
+    assert [one.text.lower() for one in statements] == [told.lower()]
+
+
 def test_the_object_is_not_the_subject_of_its_clause() -> None:
     known = ["My dad Gwyn is 80"]
 

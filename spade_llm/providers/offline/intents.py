@@ -374,7 +374,12 @@ _KNOW = re.compile(
     r"|(?:(?:por favor|puedes|podr[ií]as) )*(?:(?:d[ií]|cu[eé]nta|recu[eé]rda|ens[eé][ñn]a"
     r"|mu[eé]stra)(?:me)?|(?:decir|contar|ense[ñn]ar)me)? ?(?:qu[eé]|algo|todo)?\s*(?:lo que )?"
     r"(?:sabes|recuerdas|te acuerdas)(?: de| sobre| acerca de)+ (?P<de>.+)"
-    r"|recuerdas (?P<recuerdas>.+)",
+    r"|recuerdas (?P<recuerdas>.+)|h[aá]blame de (?P<hablame>.+)"
+    r"|who(?:['’]s| is| are) in (?P<members>(?:my|our) family)"
+    r"|what (?:are (?P<things>(?:my|our) (?:plans|hobbies|pets))|(?P<plans>plans) do i have)"
+    r"|(?:qui[eé]n(?:es)? (?:hay|est[aá]n?) en|qui[eé]nes (?:son|forman)) (?P<miembros>mi familia)"
+    r"|(?:cu[aá]les|qu[eé]) son (?P<cosas>mis (?:planes|aficiones))"
+    r"|qu[eé] (?P<planes>planes) tengo",
     _I,
 )
 _PLEASE = re.compile(r",? (?:please|pls|thanks|por favor|porfa|gracias)$", _I)

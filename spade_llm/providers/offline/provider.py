@@ -41,6 +41,7 @@ from spade_llm.providers.offline.intents import (
 from spade_llm.providers.quoted_context import MESSAGE
 from spade_llm.search.language import key_words
 from spade_llm.understanding.answers import (
+    about_theme,
     find_about,
     find_answers,
     find_nearest,
@@ -48,6 +49,7 @@ from spade_llm.understanding.answers import (
     group_statements,
     is_repeated,
     tells_value_of,
+    theme_of,
     with_closed,
 )
 from spade_llm.understanding.clause_kinds import ClauseKind
@@ -461,7 +463,8 @@ class _Rules:
         return self._say.earlier.format(told) if found.is_earlier else told
 
     def _recall(self, intent: RecallIntent, results: Sequence[str]) -> OfflineStep:
-        if intent.topic:
+        theme = theme_of(intent.topic)
+        if intent.topic and not theme:
             found = find_about(intent.topic, self._candidates(results))
             if len(found) > 1:
                 return "\n".join(map(self._line, found))
@@ -479,6 +482,11 @@ class _Rules:
         if results and not texts:
             return "\n".join(results)
         texts = texts[::-1] or self._told.current
+        if theme:
+            listed = [f"- {self._reworded(one)}" for one in about_theme(theme, texts)]
+            return "\n".join(
+                [self._say.remembered, *listed] if listed else [self._say.nothing_remembered]
+            )
         if not texts:
             return self._say.nothing_remembered
         groups = [
