@@ -496,9 +496,12 @@ def _is_name_of_month(text: str, start: int, end: int) -> bool:
     """Check whether the word for a month or day is the name of a person: `my niece May`."""
     if text[start:end] not in _NAMED_AS_MONTHS:
         return False
-    return bool(_NAMED_BEFORE.search(text, 0, start) or _DOES_BEHIND.match(text, end))
+    before = max(0, start - MAX_CHARS_BEFORE)
+    return bool(_NAMED_BEFORE.search(text, before, start) or _DOES_BEHIND.match(text, end))
 
 
+MAX_CHARS_BEFORE = 40
+"""Number of characters before a name in which its noun is looked for."""
 _NAMED_AS_MONTHS = frozenset({"April", "May", "June", "August", "Abril", "Julio", "Domingo", "Mar"})
 _NAMED_BEFORE = re.compile(
     r"(?:\b(?:my|our|his|her|mi|su|nuestr[oa]) [a-zß-ÿ]+|\b(?:called|named|llama|llamad[oa]|does|did"

@@ -118,6 +118,23 @@ def test_of_two_lists_the_named_one_is_changed() -> None:
         # One fact.
         ("I have choir on Mondays and Fridays", ["I have choir on Mondays and Fridays"]),
         ("I have a bike and a van", ["I have a bike and a van"]),
+        # What two beings do on a day each, or have of one kind.
+        (
+            "Nell does tap on Mondays and Joe has fencing on Fridays",
+            ["Nell does tap on Mondays", "Joe has fencing on Fridays"],
+        ),
+        ("my son Joe is 6 and my niece Nell 9", ["My son Joe is 6", "My niece Nell is 9"]),
+        ("I've got a Mini and my dad a Volvo", ["I've got a Mini", "My dad has a Volvo"]),
+        ("tengo un Fiat y mi suegra un Kia", ["Tengo un Fiat", "Mi suegra tiene un Kia"]),
+        ("tengo 41 y mi marido 39", ["Tengo 41", "Mi marido tiene 39"]),
+        (
+            "my first lecture is on Monday and the second is on Friday",
+            ["My first lecture is on Monday", "The second lecture is on Friday"],
+        ),
+        (
+            "I live in Bray with my wife Jo and our two sons, Al and Ned",
+            ["I live in Bray with my wife Jo", "We have two sons, Al and Ned"],
+        ),
     ],
 )
 def test_each_of_several_things_is_a_fact(text: str, statements: list[str]) -> None:
