@@ -656,7 +656,7 @@ def _names_of_beings(texts: Iterable[str], beings: frozenset[str]) -> frozenset[
 
 
 _NAMES_BEHIND = LazyPattern(
-    r"\b(?P<noun>[^\W\d_]+),?(?:['’]s)? (?:(?:(?:(?:is|are) )?(?:called|named)|que se llaman?"
+    r"\b(?P<noun>[^\W\d_]+)[,:]?(?:['’]s)? (?:(?:(?:(?:is|are) )?(?:called|named)|que se llaman?"
     r"|se llaman?|llamad[oa]s?) )?"
     r"(?P<names>(?-i:[A-ZÀ-Þ])\w+(?:(?:, | and |, and | y | e )(?-i:[A-ZÀ-Þ])\w+)*)\b",
     _I,

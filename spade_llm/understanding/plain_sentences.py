@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from spade_llm.core.text import LazyPattern
 from spade_llm.understanding.clause_kinds import EMOJI, FINITE, MAX_STATEMENT_CHARS, THIRD_SPANISH
-from spade_llm.understanding.vocabulary import WEEKDAYS, read_table
+from spade_llm.understanding.vocabulary import WEEKDAYS, concepts_of, kin, read_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -175,12 +175,14 @@ _HAVE_SEVERAL_ES = (
     r"|(?:perr|gat)[oa]s))"
 )
 _SIBLINGS = LazyPattern(
-    rf"^{_HAVE_SEVERAL}: (?P<items>(?:little )?{_NAMED}(?:['’]s| {FINITE}) .+)$",
+    rf"^{_HAVE_SEVERAL}: (?P<items>(?:(?:little|baby) )?{_NAMED}(?:['’]s| {FINITE}) .+)$",
     _I,
 )
 """`I've got two brothers: Neil's a vet and Owen works in Hull`."""
 _SIBLING = LazyPattern(
-    rf"(?:^|,? and |[,;] )(?:little )?(?P<name>{_NAMED})(?=(?:['’]s| {FINITE}) )", _I
+    rf"(?:^|,? and |[,;] )(?:(?:little|(?:our |the )?baby) )?(?P<name>{_NAMED})"
+    rf"(?=(?:['’]s| {FINITE}) )",
+    _I,
 )
 _SIBLINGS_ES = LazyPattern(
     rf"^{_HAVE_SEVERAL_ES}: (?P<items>{_NAMED}(?:,? que|,?) {THIRD_SPANISH} .+)$",
@@ -232,8 +234,14 @@ def with_siblings(sentence: str) -> str:
 def _with_name_first(found: re.Match[str]) -> str:
     """`Una hermana que se llama Ana y vive en Lugo` for `una hermana que vive en Lugo, se llama
     Ana`."""
+    if _OF_BEING.match(found.string) and not concepts_of(found["thing"]) & (kin() | {"pet"}):
+        # "Mi padre vive en una residencia, se llama Fermín": the father.
+        return found[0]
     more = (found["more"] or "").replace(" que ", " y ", 1)
     return f"{found['thing']} que se llama {found['name']}{more}"
+
+
+_OF_BEING = LazyPattern(r"(?:mi|nuestr[oa]) [a-zß-ÿ]+ (?:vive|est[aá]|trabaja) ", _I)
 
 
 def with_both_told(sentence: str) -> str:

@@ -123,6 +123,11 @@ def test_of_two_lists_the_named_one_is_changed() -> None:
             "Nell does tap on Mondays and Joe has fencing on Fridays",
             ["Nell does tap on Mondays", "Joe has fencing on Fridays"],
         ),
+        (
+            "we have three children: Joe is 9, Nell is 6 and baby Al is 8 months",
+            ["We have three children: Joe, Nell and Al", "My child Joe is 9"]
+            + ["My child Nell is 6", "My child Al is 8 months"],
+        ),
         ("my son Joe is 6 and my niece Nell 9", ["My son Joe is 6", "My niece Nell is 9"]),
         ("I've got a Mini and my dad a Volvo", ["I've got a Mini", "My dad has a Volvo"]),
         ("tengo un Fiat y mi suegra un Kia", ["Tengo un Fiat", "Mi suegra tiene un Kia"]),

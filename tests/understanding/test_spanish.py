@@ -97,6 +97,11 @@ def test_english_stays_english(text: str) -> None:
             ["Por las mañanas tomo ramipril", "Por las noches tomo una de zolpidem"],
         ),
         (
+            "Mi suegro vive en una residencia, se llama Abel y tiene 81 años",
+            ["Mi suegro vive en una residencia", "Mi suegro se llama Abel"]
+            + ["Mi suegro tiene 81 años"],
+        ),
+        (
             "Tengo que avisar al electricista, su número es el 600 11 22 33",
             ["Tengo que avisar al electricista", "El número del electricista es el 600 11 22 33"],
         ),
