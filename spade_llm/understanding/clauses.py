@@ -479,6 +479,8 @@ def _by_verb(text: str) -> Iterator[str]:
         # "Pepe has a girlfriend, is called Ana": the second name is not his.
         is_named = _NAME_ONLY.match(found["subject"]) or _HAD_CHILD.search(found["first"])
         is_of_other = found["rest"].startswith("se llama") and is_named
+        # "My mother is called Ana and my father Luis, they live in Lugo"
+        is_of_other = is_of_other or _OF_SEVERAL_ES.match(found["rest"])
         text = found["rest"] if is_of_other else f"{found['subject']} {found['rest']}"
     yield text
 
@@ -487,6 +489,10 @@ _HAD_CHILD = LazyPattern(
     r"\b(?:tuvo|ha tenido|espera) (?:a )?(?:una?|la|el|al) (?:beb[eé]|ni[ñn][oa]|nen[ea]|hij[oa])$",
     _I,
 )
+_OF_SEVERAL_ES = LazyPattern(
+    r"(?:(?:no|ya|ahora|se) )*(?:viven|son|tienen|trabajan|est[aá]n|juegan|estudian|duermen)\b", _I
+)
+"""A Spanish verb in the plural, which no single being is the subject of."""
 _NAME_ONLY = re.compile(r"(?!Mi\b|Nuestr|El\b|La\b)[A-ZÀ-Þ]\w+$")
 
 
