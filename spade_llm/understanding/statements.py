@@ -703,8 +703,9 @@ def _of_same(text: str, said: str, told: Sequence[str], before: str) -> list[str
     pronoun; empty if it tells nothing by itself."""
 
     def is_of_another(one: str) -> bool:
-        is_apart = _is_apart(said, one, before) or _is_of_absent(text, one, before)
-        return bool(said and is_apart) or tell_of_two_things(text, one, before)
+        if said and (_is_apart(said, one, before) or _is_of_absent(text, one, before)):
+            return True
+        return tell_of_two_things(text, one, before)
 
     return [one for one in told if not is_of_another(one)]
 
