@@ -360,6 +360,10 @@ class Mention:
 def noun_phrases(statement: str) -> tuple[Mention, ...]:
     """The noun phrases of a statement, in order. Cached: each pronoun looks at several."""
     found = list(_noun_phrases(statement))
+    if end := _end_of_profession(statement, found[0]) if found else 0:
+        # "Mark is a plumber": a name, and no other being.
+        person = replace(found[0], is_named=True, is_being=True, is_sure=True)
+        found = [person, *(one for one in found[1:] if one.start >= end)]
     for number, (thing, name) in enumerate(pairwise(found), 1):
         is_thing = not thing.is_being and concepts_of(thing.text) & _NAMED_THINGS
         if is_thing and _CALLED.search(statement[thing.start : name.start]):
@@ -370,6 +374,20 @@ def noun_phrases(statement: str) -> tuple[Mention, ...]:
         ):
             found[number] = replace(name, sex=thing.sex)
     return tuple(found)
+
+
+def _end_of_profession(statement: str, first: Mention) -> int:
+    """The end of what a person is, if a statement begins with a word that is a name here, since it
+    says that; 0 if it does not."""
+    is_word = not (first.start or first.is_being) and first.text.isalpha()
+    told = _IS_A_ONE.match(statement, len(first.text)) if is_word else None
+    is_profession = told is not None and "profession" in concepts_of(told["noun"])
+    return told.end() if told and is_profession and first.text[0].isupper() else 0
+
+
+_IS_A_ONE = LazyPattern(
+    r"(?:['’]s| is| was| es| era)(?: an?| una?)? (?P<noun>\w+(?: \w+)?)(?![\w'’])", _I
+)
 
 
 def leading_noun(statement: str) -> Mention | None:

@@ -26,6 +26,8 @@ from spade_llm.understanding.statements import read_message, statements_of
         ("They've got the flu at Ward Six", ["the flu"]),
         # A name that looks like a verb.
         ("My son Ned is six", ["my son Ned"]),
+        # What has a profession is a person.
+        ("Grant is a welder in our yard", ["Grant", "our yard"]),
         # A clitic is no article.
         ("A mi perro lo pasea Nuria", ["mi perro", "Nuria"]),
     ],
