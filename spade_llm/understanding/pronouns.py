@@ -916,7 +916,12 @@ def _with_null_subject(text: str, before: str, known: Sequence[str]) -> str:
     if not is_of_earlier:
         return text
     others = [one for one in known[-MAX_BACK:] if not _OWN_NAME.match(one)]
-    latest = sorted(reversed(others), key=lambda one: _likeness(text, one))[::-1]
+    # Whom the last statement introduces by name is meant; of equal ones, the latest.
+    latest = sorted(
+        reversed(others),
+        key=lambda one: (bool(one == others[-1] and _NAMED_ROLE.match(one)), _likeness(text, one)),
+        reverse=True,
+    )
     first = (
         (one, told)
         for told in latest

@@ -187,6 +187,21 @@ def test_a_message_is_told_of_the_being_that_it_means(known: str, message: str, 
     assert [one.text.lower() for one in statements] == [told.lower()]
 
 
+@pytest.mark.parametrize(
+    ("known", "message", "told"),
+    [
+        (["Mi tío rema", "Mi nieta es dentista"], "vive en Vigo", "Mi nieta vive en Vigo"),
+        (
+            ["Mi tío rema los lunes", "Mi nieta se llama Irene"],
+            "nació el 2 de junio",
+            "Mi nieta Irene nació el 2 de junio",
+        ),
+    ],
+)
+def test_of_two_beings_the_latest_is_meant(known: list[str], message: str, told: str) -> None:
+    assert [one.text for one in read_message(message, known).statements] == [told]
+
+
 def test_the_object_is_not_the_subject_of_its_clause() -> None:
     known = ["My dad Gwyn is 80"]
 
